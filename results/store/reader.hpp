@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a results file: whole rows or a few columns, by column name, so that older files (fewer columns) and newer ones (more) work.
+// Opens without locking; never writes. A journal left beside the file holds rows that it lacks: read_results says so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/record/trial_record.hpp"
+
+namespace batchsweep::results {
+
+struct RunInfo {
+  std::string run_id, site, created_utc, batchsweep_version, sweep_text, site_text;
+};
+
+struct ResultsFile {
+  std::string path, file_id, origin, sweep_name;
+  std::int64_t schema_version = 0;
+  std::vector<RunInfo> runs;           // oldest first
+  std::vector<TrialRecord> trials;     // the rows of /trials
+  bool journal_beside = false;         // a running or killed sweep: rows may be missing
+};
+
+// `columns` empty: all of them; otherwise only those are filled (a report over a million rows reads what it needs).
+// Throws ResultsFileError: "damaged: <why>", "not an HDF5 file", "schema 3 is newer than this program's 1: ...".
+[[nodiscard]] ResultsFile read_results(const std::string& path, const std::vector<std::string_view>& columns = {});
+
+// Everything about one trial: all attempts, ranks, steps, log texts (for explain).
+[[nodiscard]] std::vector<AttemptRecord> read_trial(const std::string& path, const std::string& trial_id);
+
+}  // namespace batchsweep::results

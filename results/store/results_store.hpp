@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one writer of a results file: lock, journal (the truth while a sweep runs), publishing of the .h5 (a derived view) in a child.
+// Layout: docs/file_format.md. Nobody else writes F.h5, F.h5.journal, F.h5.lock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "results/record/trial_record.hpp"
+#include "sweeps/trial_spec.hpp"
+
+namespace batchsweep::results {
+
+// What is known of one (trial, repeat) of the newest run: all that going on needs (decision 32).
+struct RecordedState {
+  sweeps::TrialId trial;
+  std::int32_t repeat = 0;
+  std::int32_t attempts = 0;     // highest attempt number so far, recorded or started
+  std::int32_t executions = 0;   // crashed and lost ones: what the crash budget counts
+  std::int32_t open_starts = 0;  // started without an end, over the life of the file (decision 16)
+  Outcome outcome = Outcome::kInterrupted;
+  Reason reason = Reason::kNone;
+  bool has_row = false;
+};
+
+struct StoreOptions {
+  std::string path;  // F.h5
+  sweeps::Origin origin = sweeps::Origin::kMeasured;
+  std::string site, sweep_text, site_text, sweep_name;
+  bool new_run = false;  // --rerun: a new run_id
+  std::string publish_program;  // absolute path of batchsweep, for the child `batchsweep publish`; "" publishes in this process
+};
+
+// Throws ResultsFileError (damaged, not HDF5, newer schema, other origin, locked by a running sweep, journal of another file) and
+// IoError (folder read-only, disk full). Takes the lock before anything is touched; an existing file is never emptied.
+class ResultsStore {
+ public:
+  ResultsStore(const StoreOptions& options, const Clock& clock);
+  ~ResultsStore();  // releases the lock; what is not synced is lost
+  ResultsStore(const ResultsStore&) = delete;
+  ResultsStore& operator=(const ResultsStore&) = delete;
+
+  [[nodiscard]] const std::string& run_id() const;
+  [[nodiscard]] const std::string& file_id() const;
+  [[nodiscard]] const std::vector<RecordedState>& recorded() const;  // as found at opening
+  [[nodiscard]] std::int64_t next_sequence() const;
+  // Text of the newest recorded sweep, "" for a new file: to tell kept / new / no longer asked.
+  [[nodiscard]] const std::string& previous_sweep_text() const;
+  // Versions of the newest recorded measured row per kind: going on with others is refused (decision: contract section 4).
+  [[nodiscard]] const std::vector<SoftwareRecord>& recorded_software() const;
+  // What opening had to say: "F.h5 was missing beside its journal: rebuilt 12 trials", ...
+  [[nodiscard]] const std::vector<std::string>& notices() const;
+
+  // A frame without fdatasync: an attempt that starts (survives kill -9, not a power cut).
+  void note_started(sweeps::TrialId trial, std::int64_t repeat, std::int64_t attempt);
+  // Appends a frame; recorded only after sync().
+  void append(const AttemptRecord& attempt);
+  // fdatasync: everything appended is durable. Throws IoError; after ENOSPC the journal ends at its last whole frame.
+  void sync();
+
+  // Starts the publishing child when one is due (the longer of 2 s and 20 x the last one), reaps a finished one. Never blocks.
+  void poll(Instant now);
+  // Bumps the lock's counter every 5 s (called by poll as well).
+  // Publishes all, removes the journal, releases the lock. Throws IoError.
+  void close();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The body of the hidden `batchsweep publish F.h5`: journal + previous .h5 -> temporary file -> fsync -> rename -> fsync of the folder.
+void publish(const std::string& path);
+
+}  // namespace batchsweep::results

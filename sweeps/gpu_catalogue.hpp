@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cards people know, with their memory and abilities. Names are checked strings, never an enum: other cards exist (decision 22).
+// Figures: shared facts with their sources in sweeps/gpu_catalogue.csv.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace batchsweep::sweeps {
+
+struct GpuType {
+  std::string_view name;          // "H100 80GB SXM"
+  std::string_view architecture;  // "Hopper"
+  std::string_view compute_capability;  // "9.0"; "" unknown
+  std::uint64_t memory_bytes;
+  std::optional<double> bandwidth_bytes_per_s;
+  std::optional<double> fp32_flops, tf32_flops, fp16_flops, bf16_flops, fp8_flops;  // dense peaks, FLOP/s
+  std::optional<double> tdp_w, launch_price_usd, cloud_usd_per_hour;
+  std::string_view driver_name;   // exact name that the driver reports, "" unknown
+};
+
+[[nodiscard]] std::span<const GpuType> gpu_catalogue();
+[[nodiscard]] const GpuType* find_gpu(std::string_view name);
+// Catalogue names that a short form could mean ("A100" -> four of them); exact names give one.
+[[nodiscard]] std::vector<std::string> gpu_candidates(std::string_view wanted);
+
+}  // namespace batchsweep::sweeps

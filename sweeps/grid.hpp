@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grid: axes x excludes -> trials in a stable order, without doubles (decision 20). Points are made when asked for, so a
+// million of them cost their ids and little more.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sweeps/sweep_spec.hpp"
+#include "sweeps/trial_spec.hpp"
+
+namespace batchsweep::sweeps {
+
+class Grid {
+ public:
+  // Throws ConfigError: empty grid, more than 10,000,000 points (with the count).
+  // `present_types`: what gpu = "all" (or no gpu axis) stands for: one entry per device type of this machine or cluster.
+  Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types);
+
+  [[nodiscard]] std::size_t size() const { return ids_.size(); }
+  [[nodiscard]] TrialId id(std::size_t i) const { return ids_[i]; }
+  [[nodiscard]] TrialSpec spec(std::size_t i) const;
+
+ private:
+  struct Point {
+    std::uint32_t block;
+    std::uint64_t index;  // mixed-radix index within the block's axes, the last axis fastest
+  };
+  const SweepSpec* sweep_;
+  std::vector<GridBlock> blocks_;
+  std::vector<Point> points_;
+  std::vector<TrialId> ids_;
+};
+
+// Does the spec match all lines (of one [[exclude]] block, of a rule's `when`, of one --only)?
+[[nodiscard]] bool matches(const TrialSpec& spec, const std::vector<AxisMatch>& lines);
+// --only "model=bert*,gpu=H100*" -> lines; throws UsageError naming the unknown axis.
+[[nodiscard]] std::vector<AxisMatch> parse_only(const std::string& text);
+// The value of an axis as text, as --only, [[exclude]] and tables use it. Absent -> "".
+[[nodiscard]] std::string axis_value(const TrialSpec& spec, const std::string& axis);
+
+}  // namespace batchsweep::sweeps

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent of one MPI rank: starts and watches trial processes, kills whole process trees, keeps its lease. A state machine: messages
+// and time in, messages out; processes only through the Launcher. Holds no LibTorch and no CUDA context, never blocks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "worker/agent/launcher.hpp"
+#include "worker/protocol/messages.hpp"
+
+namespace batchsweep::agent {
+
+struct AgentConfig {
+  std::string build_id;
+  results::HostRecord host;
+  std::vector<protocol::DeviceOffer> devices;
+  std::vector<std::string> notices;
+  double kill_grace_s = 2;
+};
+
+class Agent {
+ public:
+  Agent(AgentConfig config, Launcher& launcher);
+  ~Agent();
+
+  // Register, once at the start.
+  [[nodiscard]] protocol::AgentMessage start(Instant now);
+  // One message from the orchestrator; a faulty one becomes a RankEnded (launch failed) or is logged, never an exception.
+  void handle(const protocol::OrchestratorMessage& message, Instant now);
+  // Reads what the trials said, checks deadlines and the lease, reaps. Call after every poll(2).
+  void advance(Instant now);
+  // What there is to send, in order.
+  [[nodiscard]] std::vector<protocol::AgentMessage> take_outgoing();
+
+  // For poll(2): the descriptors to watch now, and the time until the next deadline.
+  [[nodiscard]] std::vector<int> descriptors() const;
+  [[nodiscard]] Duration until_next_deadline(Instant now) const;
+  [[nodiscard]] bool busy() const;      // any process of ours alive
+  [[nodiscard]] bool shut_down() const;  // Shutdown received (or lease lost) and nothing left alive
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace batchsweep::agent

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Takes stock of this host: CPUs, memory, GPUs (NVML in a child `batchsweep probe`, because it can hang on a sick card: decision 9), and turns
+// them with the declared devices into what is offered (decisions 23, 24).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/record/trial_record.hpp"
+#include "sweeps/sweep_spec.hpp"
+#include "worker/protocol/messages.hpp"
+
+namespace batchsweep::agent {
+
+struct FoundGpu {
+  std::string uuid, driver_name, pci_bus_id, compute_capability, driver_version;
+  std::uint64_t memory_bytes = 0;
+};
+struct FoundHost {
+  std::string name;  // BATCHSWEEP_HOST (%r = MPI rank), else SLURMD_NODENAME, else the hostname
+  results::HostRecord record;
+  std::int64_t cores_allowed = 1;
+  std::uint64_t memory_available_bytes = 0;
+  std::vector<FoundGpu> gpus;
+  std::vector<std::string> notices;  // "no NVIDIA driver", ...
+};
+
+[[nodiscard]] FoundHost take_stock(int mpi_rank, const std::string& batchsweep_program);
+
+// Pure: what this host offers. Throws ConfigError/UsageError where a declaration cannot hold here (count beyond the GPUs, threads
+// beyond the cores without oversubscribe; neither is checked in a rehearsal).
+[[nodiscard]] std::vector<protocol::DeviceOffer> offered_devices(const FoundHost& host,
+                                                                  const std::vector<sweeps::DeclaredDevice>& declared,
+                                                                  bool rehearsal);
+
+// The body of the hidden `batchsweep probe`: one JSON line on standard output.
+[[nodiscard]] std::string probe_gpus_json();
+
+}  // namespace batchsweep::agent

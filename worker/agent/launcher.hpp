@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starts trial processes: the agent's only door to the world of processes. Forms: ProcessLauncher (real), NullLauncher (benchmarks:
+// ends at once), fakes in tests; a nursery that forks warmed-up processes can come later.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "sweeps/sweep_spec.hpp"
+
+namespace batchsweep::agent {
+
+struct LaunchRequest {
+  std::vector<std::string> command;
+  std::string input_line;  // written to standard input, with newline; then closed
+  std::string attempt_tag;  // BATCHSWEEP_ATTEMPT: "<file id>:<trial>:<n>"
+  std::map<std::string, std::string> env;  // on top of the scrubbed environment
+  std::string visible_devices;             // CUDA_VISIBLE_DEVICES; "" = none visible
+};
+
+struct ExitStatus {
+  std::optional<int> exit_code, signal;
+  bool kernel_oom = false;  // the kernel's out-of-memory killer took it (cgroup or log evidence)
+  bool operator==(const ExitStatus&) const = default;
+};
+
+class Process {
+ public:
+  virtual ~Process() = default;
+  [[nodiscard]] virtual int pid() const = 0;
+  // Descriptors to poll: event pipe, output pipes, pidfd.
+  [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
+  // Whole lines of events read so far; the last piece without a newline comes as partial_line() once the process is gone.
+  [[nodiscard]] virtual std::vector<std::string> take_event_lines() = 0;
+  [[nodiscard]] virtual std::string partial_line() const = 0;
+  // Non-blocking; nullopt while it lives. Once it has a status, descendants are hunted down by kill_tree.
+  [[nodiscard]] virtual std::optional<ExitStatus> poll_exit() = 0;
+  // SIGKILL to the process group and everything that descends from it or carries its tag; true when nothing is left.
+  virtual bool kill_tree() = 0;
+  // First and last 32 KiB of stdout and stderr.
+  [[nodiscard]] virtual std::string output() const = 0;
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  // Throws IoError: the program is not there, no more processes ... (phase launch).
+  [[nodiscard]] virtual std::unique_ptr<Process> launch(const LaunchRequest& request) = 0;
+};
+
+// The real one. Scrubs the environment (decision 7), own process group, PDEATHSIG, private temp folder, core size 0.
+// `trial_program`, `player_program`: absolute paths for commands that name them.
+[[nodiscard]] std::unique_ptr<Launcher> make_process_launcher();
+
+// Kills processes of dead sweeps on this host that still carry BATCHSWEEP_ATTEMPT; says what it did, one line each.
+[[nodiscard]] std::vector<std::string> kill_leftovers();
+
+}  // namespace batchsweep::agent

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// What orchestrator and agents say to each other. Encoded by worker/protocol/codec.hpp (versioned). Times are seconds or monotonic ms
+// of the sender; nobody compares clocks of two hosts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.hpp"
+#include "results/record/trial_record.hpp"
+#include "sweeps/sweep_spec.hpp"
+#include "sweeps/trial_spec.hpp"
+#include "worker/protocol/evidence.hpp"
+#include "worker/protocol/transport.hpp"
+
+namespace batchsweep::protocol {
+
+inline constexpr int kProtocolVersion = 1;  // bump with any change of a message
+
+// One execution of one (trial, repeat).
+struct AttemptKey {
+  sweeps::TrialId trial;
+  std::int64_t repeat = 0;
+  std::int64_t attempt = 1;
+  auto operator<=>(const AttemptKey&) const = default;
+};
+[[nodiscard]] std::string to_text(const AttemptKey& key);  // "0123456789abcdef:0:1"
+
+// A device as an agent offers it: what a placement is made of. `index` names it within its agent.
+struct DeviceOffer {
+  int index = 0;
+  std::string type;  // the name trials ask for: catalogue, declared or the driver's
+  sweeps::DeviceKind kind = sweeps::DeviceKind::kCpu;
+  std::string uuid;         // physical identity: one trial at a time holds it, whatever views exist. CPU: "cpu-<host>-<index>"
+  std::string driver_name;  // of the physical device; for CPUs the processor's name
+  std::string pci_bus_id, compute_capability, driver_version;
+  std::uint64_t memory_bytes = 0;  // physical (CPU: available RAM at the start)
+  std::optional<std::uint64_t> cap_bytes;
+  std::uint64_t reserve_bytes = 0;
+  std::uint64_t limit_bytes = 0;  // (cap, else memory) - reserve: oom_limit_bytes
+  std::int64_t threads = 1;
+  bool emulated = false;  // a catalogue name carried by another physical device
+  bool operator==(const DeviceOffer&) const = default;
+};
+
+// ---- agent -> orchestrator
+struct Register {
+  int protocol_version = kProtocolVersion;
+  std::string build_id;
+  results::HostRecord host;
+  std::vector<DeviceOffer> devices;
+  std::vector<std::string> notices;  // leftovers killed, devices not clean, ...
+  bool operator==(const Register&) const = default;
+};
+struct Beat {
+  bool operator==(const Beat&) const = default;
+};
+// Progress for the live line and for explain; may be thinned out by the agent (at most one a second and rank).
+struct RankProgress {
+  AttemptKey key;
+  std::int64_t rank = 0;
+  results::Phase phase = results::Phase::kLaunch;
+  std::int64_t step = 0;  // finished steps
+  bool operator==(const RankProgress&) const = default;
+};
+// One rank's process has ended (or never started): its evidence and what it measured.
+struct RankEnded {
+  AttemptKey key;
+  std::int64_t rank = 0;
+  Evidence evidence;
+  results::RankRecord measured;      // as far as it came
+  results::StepTimes steps;
+  results::SoftwareRecord software;  // id "" if the process never said hello
+  bool precision_native = true;
+  std::string execution;             // "eager"; "" if unknown
+  std::string log;                   // head and tail of stdout and stderr, for people
+  bool operator==(const RankEnded&) const = default;
+};
+using AgentMessage = std::variant<Register, Beat, RankProgress, RankEnded>;
+
+// ---- orchestrator -> agent
+struct Welcome {
+  std::string file_id;  // of the results file: part of BATCHSWEEP_ATTEMPT
+  double beat_s = 1, lease_s = 5;  // silence longer than lease_s: the agent kills its trials
+  std::vector<int> refused_devices;  // claimed by a lower rank of the same host
+  bool operator==(const Welcome&) const = default;
+};
+struct RankLaunch {
+  std::int64_t rank = 0, local_rank = 0;
+  int device = 0;  // DeviceOffer::index
+  bool operator==(const RankLaunch&) const = default;
+};
+// Start these ranks of an attempt. The agent writes one line to each process's standard input: `input` with rank, local_rank, device
+// and attempt filled in (docs/trial_protocol.md).
+struct StartRanks {
+  AttemptKey key;
+  std::vector<RankLaunch> ranks;
+  std::vector<std::string> command;  // empty: the built-in program named by `player`
+  bool player = false;               // batchsweep-player instead of batchsweep-trial
+  Json input;                        // TrialInput without the rank's part
+  std::map<std::string, std::string> env;
+  sweeps::TrialLimits limits;
+  bool operator==(const StartRanks&) const = default;
+};
+struct KillAttempt {
+  AttemptKey key;
+  bool operator==(const KillAttempt&) const = default;
+};
+struct Shutdown {  // kill what runs, answer nothing more, rest
+  bool operator==(const Shutdown&) const = default;
+};
+using OrchestratorMessage = std::variant<Welcome, Beat, StartRanks, KillAttempt, Shutdown>;
+
+}  // namespace batchsweep::protocol
