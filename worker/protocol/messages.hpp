@@ -83,6 +83,15 @@ struct RankEnded {
 using AgentMessage = std::variant<Register, Beat, RankProgress, RankEnded>;
 
 // ---- orchestrator -> agent
+// The first message to every process: only the orchestrator reads the sweep file. The process takes stock, makes its offers
+// (worker/agent/device_inventory.hpp), builds its Agent and registers. Agent::handle never sees it (ignores it).
+struct Configure {
+  int protocol_version = kProtocolVersion;
+  std::string build_id;
+  std::vector<sweeps::DeclaredDevice> devices;
+  bool rehearsal = false;
+  bool operator==(const Configure&) const = default;
+};
 struct Welcome {
   std::string file_id;  // of the results file: part of BATCHSWEEP_ATTEMPT
   double beat_s = 1, lease_s = 5;  // silence longer than lease_s: the agent kills its trials
@@ -101,7 +110,7 @@ struct StartRanks {
   std::vector<RankLaunch> ranks;
   std::vector<std::string> command;  // empty: the built-in program named by `player`
   bool player = false;               // batchsweep-player instead of batchsweep-trial
-  Json input;                        // TrialInput without the rank's part
+  Json input;  // TrialInput without the rank's part; in a rehearsal input["play"] is an array: the agent takes the rank's own
   std::map<std::string, std::string> env;
   sweeps::TrialLimits limits;
   bool operator==(const StartRanks&) const = default;
@@ -113,6 +122,6 @@ struct KillAttempt {
 struct Shutdown {  // kill what runs, answer nothing more, rest
   bool operator==(const Shutdown&) const = default;
 };
-using OrchestratorMessage = std::variant<Welcome, Beat, StartRanks, KillAttempt, Shutdown>;
+using OrchestratorMessage = std::variant<Configure, Welcome, Beat, StartRanks, KillAttempt, Shutdown>;
 
 }  // namespace batchsweep::protocol
