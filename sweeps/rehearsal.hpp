@@ -26,8 +26,6 @@ constexpr auto enum_names(Fault) {
       {Fault::kBusError, "bus_error"}, {Fault::kGrandchild, "grandchild"}, {Fault::kKillAgent, "kill_agent"}});
 }
 
-
-
 struct RehearsalRule {
   std::vector<AxisMatch> when;
   double memory_fixed_bytes = 0, memory_per_sample_bytes = 0, memory_noise = 0;
@@ -65,12 +63,22 @@ struct PlayScript {
   std::int64_t fault_step = 2;  // 1 = the first step, warm-up counted
   bool operator==(const PlayScript&) const = default;
 };
+// What an allocator would say at the moment it refuses.
+struct PlayedOutOfMemory {
+  double requested_bytes = 0, allocated_bytes = 0, reserved_bytes = 0, limit_bytes = 0;
+  std::int64_t step = 1;  // the step in which it happens
+  bool operator==(const PlayedOutOfMemory&) const = default;
+};
+// Does this rank run out of memory on a device with that limit: by what it needs (in step 1) or by its fault (in fault_step)?
+[[nodiscard]] std::optional<PlayedOutOfMemory> played_out_of_memory(const PlayScript& script, double limit_bytes);
+
 [[nodiscard]] Json to_json(const PlayScript& script);
 [[nodiscard]] PlayScript play_script_from_json(const Json& json);
 
 // The first rule that matches, nullptr if none (refused when the file is read).
 [[nodiscard]] const RehearsalRule* matching_rule(const Rehearsal& rehearsal, const TrialSpec& spec);
-// Pure: equal arguments give equal scripts. `attempt` counts from 1, `rank` from 0.
+// Pure: equal arguments give equal scripts. `attempt` counts from 1, `rank` and `repeat` from 0. Seeded by the spec (which holds the
+// sweep's seed), so that the fault of one trial does not depend on what else is in the grid.
 [[nodiscard]] PlayScript play_script(const RehearsalRule& rule, const TrialSpec& spec, std::int64_t rank,
                                      std::int64_t repeat, std::int64_t attempt);
 
