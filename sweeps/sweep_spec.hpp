@@ -52,6 +52,7 @@ struct SweepSpec {
   std::string site;  // name of the site file's site, "" = none
   std::vector<GridBlock> grid;
   std::vector<std::vector<AxisMatch>> excludes;
+  std::vector<std::vector<AxisMatch>> only;  // --only: the grid keeps what one of them matches; empty: all
   TrialSpec base;  // the [trial] keys; a grid point overrides its axes
   TrialLimits limits;
   std::int64_t repeats = 1;
