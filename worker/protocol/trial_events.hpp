@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trial process says, one JSON object a line, on the descriptor in BATCHSWEEP_EVENT_FD (docs/trial_protocol.md).
 // Order: hello, phase setup, phase warmup, step..., phase timed, step..., phase teardown, then exactly one ending: result, out_of_memory,
-// host_out_of_memory, failed, diverged or skipped.
+// host_out_of_memory, failed, diverged, skipped or lost_peer.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Result {
   results::StepTimes steps;
   bool operator==(const Result&) const = default;
 };
-// The trial ends otherwise, by its own account. `measured` may carry the peaks so far.
+// The trial ends otherwise, by its own account: evidence of the kinds named above. `measured` may carry the peaks so far.
 struct Ending {
   Evidence evidence;
   results::RankRecord measured;

@@ -33,7 +33,9 @@ struct TrialInput {
   bool operator==(const TrialInput&) const = default;
 };
 
+[[nodiscard]] Json to_json(const TrialDevice& device);
 [[nodiscard]] Json to_json(const TrialInput& input);
+// Throws ProtocolError: another protocol version, a member missing or of the wrong type.
 [[nodiscard]] TrialInput trial_input_from_json(const Json& json);
 
 }  // namespace batchsweep::protocol
