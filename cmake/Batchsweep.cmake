@@ -1,5 +1,13 @@
 # Helpers that every folder's CMakeLists.txt uses.
 
+find_program(BATCHSWEEP_CCACHE ccache)
+if(BATCHSWEEP_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # Without the first setting ccache refuses whatever uses a precompiled header; the second lets two clones share results.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+    ${BATCHSWEEP_CCACHE})
+endif()
+
 add_library(batchsweep_options INTERFACE)
 target_include_directories(batchsweep_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(batchsweep_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
