@@ -25,8 +25,21 @@ struct Field {
 // fields_of<TrialRecord>(), <RankRecord>, <SoftwareRecord>, <HostRecord>: in the order of the file's columns.
 template <class Record>
 [[nodiscard]] std::span<const Field<Record>> fields_of();
+template <>
+std::span<const Field<TrialRecord>> fields_of<TrialRecord>();
+template <>
+std::span<const Field<RankRecord>> fields_of<RankRecord>();
+template <>
+std::span<const Field<SoftwareRecord>> fields_of<SoftwareRecord>();
+template <>
+std::span<const Field<HostRecord>> fields_of<HostRecord>();
 
-// Compact JSON object: empty text, absent numbers and false are left out; and back (unknown keys ignored).
+// Every text empty, number absent, integer 0, flag false: what a JSON object without members means.
+template <class Record>
+void clear_record(Record& record);
+
+// Compact JSON object: empty text, absent numbers and false are left out (infinite numbers are the texts "inf" and "-inf", NaN is
+// absent); and back (unknown keys ignored). Throws ResultsFileError where a value has another type.
 template <class Record>
 [[nodiscard]] Json record_to_json(const Record& record);
 template <class Record>
