@@ -20,7 +20,7 @@ struct AxisMatch {
   bool operator==(const AxisMatch&) const = default;
 };
 
-// One [grid] block: axis name -> values, in the fixed order of axes (decision 20).
+// One [grid] block: axis name -> values, in the fixed order of axes (sweeps/axis_table.hpp).
 struct Axis {
   std::string name;
   std::vector<AxisValue> values;

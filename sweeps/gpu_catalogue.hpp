@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cards people know, with their memory and abilities. Names are checked strings, never an enum: other cards exist (decision 22).
+// The cards people know, with their memory and abilities. Names are checked strings, never an enum: other cards exist.
 // Figures: shared facts with their sources in sweeps/gpu_catalogue.csv.
 #pragma once
 
@@ -27,5 +27,8 @@ struct GpuType {
 [[nodiscard]] const GpuType* find_gpu(std::string_view name);
 // Catalogue names that a short form could mean ("A100" -> four of them); exact names give one.
 [[nodiscard]] std::vector<std::string> gpu_candidates(std::string_view wanted);
+// The type of a found card: exact driver name (old drivers leave "NVIDIA " out) and memory within -10/+2 % of the catalogue's.
+// A driver name alone is no identity: 40 GB and 80 GB cards have carried the same one.
+[[nodiscard]] const GpuType* find_gpu_by_driver(std::string_view driver_name, std::uint64_t memory_bytes);
 
 }  // namespace batchsweep::sweeps

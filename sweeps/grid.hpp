@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grid: axes x excludes -> trials in a stable order, without doubles (decision 20). Points are made when asked for, so a
+// The grid: axes x excludes -> trials in a stable order, without doubles. Points are made when asked for, so a
 // million of them cost their ids and little more.
 #pragma once
 
@@ -35,9 +35,11 @@ class Grid {
 
 // Does the spec match all lines (of one [[exclude]] block, of a rule's `when`, of one --only)?
 [[nodiscard]] bool matches(const TrialSpec& spec, const std::vector<AxisMatch>& lines);
-// --only "model=bert*,gpu=H100*" -> lines; throws UsageError naming the unknown axis.
+// --only "model=bert*,gpu=H100*" -> lines; an axis named twice takes either value; whole numbers take "8..64", "8..", "..64" too.
+// Throws UsageError naming the unknown axis.
 [[nodiscard]] std::vector<AxisMatch> parse_only(const std::string& text);
-// The value of an axis as text, as --only, [[exclude]] and tables use it. Absent -> "".
+// The value of an axis as text, as --only, [[exclude]] and tables use it: what runs, with the model's defaults filled in.
+// Unknown -> "".
 [[nodiscard]] std::string axis_value(const TrialSpec& spec, const std::string& axis);
 
 }  // namespace batchsweep::sweeps

@@ -26,6 +26,7 @@ struct TrialId {
   std::uint64_t value = 0;
   auto operator<=>(const TrialId&) const = default;
 };
+using batchsweep::to_text;  // of enums: the overload below would hide it
 [[nodiscard]] std::string to_text(TrialId id);
 [[nodiscard]] std::optional<TrialId> parse_trial_id(const std::string& hex16);
 
@@ -47,7 +48,9 @@ struct TrialSpec {
   std::string model_weights;
   std::string loss;
 
+  // A file or folder is named by its full path ("text:/data/bible.txt"); `data_hash` is its content, "" for built-in data.
   std::string data = "synthetic";
+  std::string data_hash;
   std::optional<std::int64_t> image_height, image_width, num_classes;  // absent: the model's or the data's own
   std::optional<std::int64_t> sequence_length;                        // absent: 128 for models of language
   std::optional<double> dropout;                                      // absent: the model's
@@ -82,8 +85,11 @@ struct TrialLimits {
   bool operator==(const TrialLimits&) const = default;
 };
 
+// What the data are, wherever they lie: "synthetic", or the kind and the hash of the content.
+[[nodiscard]] std::string data_identity(const TrialSpec& spec);
+
 // Seed of the trial process: a function of sweep seed, model, data and repeat only, so that other batch and world sizes of
-// one model start from the same weights and data (decision 19).
+// one model start from the same weights and data, and 2 ranks x B/2 can be compared with 1 x B.
 [[nodiscard]] std::uint64_t trial_seed(const TrialSpec& spec, std::int64_t repeat);
 
 }  // namespace batchsweep::sweeps

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a trial does where its spec leaves a choice to the model or the data: the defaults of the
+// sweep file, resolved. Used by the identity (what stands at its default is not hashed), by tables
+// and by the trial process, so that all three mean the same. They never change once released:
+// recorded identities leave them out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sweeps/model_table.hpp"
+#include "sweeps/trial_spec.hpp"
+
+namespace batchsweep::sweeps {
+
+// The built-in behind the spec's model; nullptr for scripts and for the free names of a rehearsal.
+[[nodiscard]] const ModelInfo* model_of(const TrialSpec& spec);
+
+struct TrialDefaults {
+  std::string_view optimizer;
+  double learning_rate = 0;
+  double momentum = 0;
+  double weight_decay = 0;
+  std::optional<std::int64_t> image_size, num_classes,
+      sequence_length;  // absent: the model has no such thing
+  std::optional<double> dropout;
+};
+[[nodiscard]] TrialDefaults defaults_of(const TrialSpec& spec);
+
+// The spec with every choice filled in from its defaults (what really runs).
+[[nodiscard]] TrialSpec with_defaults(TrialSpec spec);
+
+}  // namespace batchsweep::sweeps
