@@ -17,14 +17,16 @@ namespace batchsweep::agent {
 struct LaunchRequest {
   std::vector<std::string> command;
   std::string input_line;  // written to standard input, with newline; then closed
-  std::string attempt_tag;  // BATCHSWEEP_ATTEMPT: "<file id>:<trial>:<n>"
+  std::string attempt_tag;  // BATCHSWEEP_ATTEMPT: "<file id>:<trial>:<repeat>:<n>"
   std::map<std::string, std::string> env;  // on top of the scrubbed environment
   std::string visible_devices;             // CUDA_VISIBLE_DEVICES; "" = none visible
 };
 
 struct ExitStatus {
   std::optional<int> exit_code, signal;
-  bool kernel_oom = false;  // the kernel's out-of-memory killer took it (cgroup or log evidence)
+  bool kernel_oom = false;  // the kernel's out-of-memory killer took it (the cgroup's counter says so)
+  // Peak resident set; absent where it cannot be told from ours, whose memory the process shared until exec.
+  std::optional<double> rss_peak_bytes;
   bool operator==(const ExitStatus&) const = default;
 };
 
@@ -37,7 +39,8 @@ class Process {
   // Whole lines of events read so far; the last piece without a newline comes as partial_line() once the process is gone.
   [[nodiscard]] virtual std::vector<std::string> take_event_lines() = 0;
   [[nodiscard]] virtual std::string partial_line() const = 0;
-  // Non-blocking; nullopt while it lives. Once it has a status, descendants are hunted down by kill_tree.
+  // Non-blocking; nullopt while it lives. Ask for the last events after it. Once it has a status, descendants are hunted down by
+  // kill_tree.
   [[nodiscard]] virtual std::optional<ExitStatus> poll_exit() = 0;
   // SIGKILL to the process group and everything that descends from it or carries its tag; true when nothing is left.
   virtual bool kill_tree() = 0;
@@ -50,13 +53,16 @@ class Launcher {
   virtual ~Launcher() = default;
   // Throws IoError: the program is not there, no more processes ... (phase launch).
   [[nodiscard]] virtual std::unique_ptr<Process> launch(const LaunchRequest& request) = 0;
+  // Now and then: descendants that outlived a trial which ended well are looked for.
+  virtual void tend() {}
 };
 
-// The real one. Scrubs the environment (decision 7), own process group, PDEATHSIG, private temp folder, core size 0.
-// `trial_program`, `player_program`: absolute paths for commands that name them.
+// The real one, for the main thread; the calling process becomes a subreaper. Scrubs the environment, own session, dies with the agent,
+// private temp folder (TMPDIR), core size 0.
 [[nodiscard]] std::unique_ptr<Launcher> make_process_launcher();
 
-// Kills processes of dead sweeps on this host that still carry BATCHSWEEP_ATTEMPT; says what it did, one line each.
+// Kills processes on this host whose agent is dead (BATCHSWEEP_AGENT names it), and removes its temp folders; says what it killed, one
+// line each. Trials of living agents, of whatever sweep, are left alone.
 [[nodiscard]] std::vector<std::string> kill_leftovers();
 
 }  // namespace batchsweep::agent
