@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -66,8 +67,10 @@ struct CoreOptions {
   double verdict_wait_s = 2;    // after the first bad rank, the others get so long to end
   double join_wait_s = 10;      // agents that have not registered by then are not waited for
   int agents_expected = 1;
-  std::int64_t max_trials = -1;  // --max-trials: start at most so many; -1 no limit
+  std::int64_t max_trials = -1;  // --max-trials: begin at most so many attempts; -1 no limit
   std::string file_id;
+  std::string build_id;          // agents of another build are refused; "" takes any
+  std::optional<Instant> end_at; // wall time or budget: what would not end by then is not started, what runs is stopped
 };
 
 // Counts for the live line and the exit code.
@@ -79,6 +82,7 @@ struct Progress {
   std::int64_t waiting = 0;
   std::int64_t absent = 0;    // skipped: no device of that type here
   std::int64_t devices = 0, devices_busy = 0;
+  std::optional<double> left_s;  // expected time until all that can run has run; absent: nothing known yet
 };
 
 class Core {
@@ -95,8 +99,9 @@ class Core {
   [[nodiscard]] Json status(Instant now) const;  // for F.h5.status.json: devices, what runs, why the next trials wait
   void check_invariants() const;  // BATCHSWEEP_ASSERTs; used by tests and simulations
 
+  struct State;  // orchestrator/core_state.hpp, for the core's own files
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trial's way from placement to record.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "orchestrator/core_state.hpp"
+#include "orchestrator/record_attempt.hpp"
+#include "orchestrator/start_message.hpp"
+
+namespace batchsweep::orchestrator {
+namespace {
+
+constexpr int kMostRelaunches = 3;
+// So long a sweep with work left waits for a process that cannot be killed; its device may be the
+// only one of its type.
+constexpr double kLinger = 60;
+
+}  // namespace
+
+bool Core::State::may_start() const {
+  return open && stop == Stop::kNo && (options.max_trials < 0 || begun < options.max_trials);
+}
+
+void Core::State::start_what_can() {
+  while (may_start()) {
+    const std::optional<Placement> placement = scheduler.place();
+    if (!placement) return;
+    const KindId id = kind_of_trial[table.trial_of(placement->slot)];
+    if (options.end_at &&
+        now + seconds(expected.at_most_s(id, sweep.limits.time_s)) > *options.end_at) {
+      scheduler.release(placement->devices);
+      ++set_aside;  // it would not end in time, now or later
+      continue;
+    }
+    start(*placement);
+  }
+}
+
+void Core::State::start(const Placement& placement) {
+  const std::size_t trial = table.trial_of(placement.slot);
+  Attempt attempt;
+  attempt.slot = placement.slot;
+  attempt.key = {.trial = grid.id(trial),
+                 .repeat = table.repeat_of(placement.slot),
+                 .attempt = table.start(placement.slot)};
+  attempt.spec = grid.spec(trial);
+  attempt.started = now;
+  std::map<std::size_t, std::int64_t> ranks_on_host;
+  for (const DeviceId id : placement.devices) {
+    const Device& device = cluster.device(id);
+    RankState rank;
+    rank.device = id;
+    rank.agent = device.agent;
+    rank.local_rank = ranks_on_host[device.host]++;
+    attempt.ranks.push_back(std::move(rank));
+    cluster.hold(id, attempt.key);
+  }
+  for (const auto& [host, count] : ranks_on_host)
+    cluster.host(host).attempts.push_back(attempt.key);
+  ++begun;
+  out.push_back(NoteStarted{attempt.key});
+  send_start(attempt);
+  note_neighbours(attempts.emplace(attempt.key, std::move(attempt)).first->second);
+}
+
+void Core::State::send_start(const Attempt& attempt) {
+  for (auto& [agent, message] : start_messages(attempt, cluster, sweep))
+    send(agent, std::move(message));
+}
+
+// The attempt and all that run beside it now have so many neighbours at least.
+void Core::State::note_neighbours(const Attempt& fresh) {
+  for (const RankState& rank : fresh.ranks) {
+    const Host& host = cluster.hosts()[cluster.device(rank.device).host];
+    const auto others = static_cast<std::int64_t>(host.attempts.size()) - 1;
+    for (const protocol::AttemptKey& key : host.attempts) {
+      Attempt& attempt = attempts.at(key);
+      attempt.neighbours_max = std::max(attempt.neighbours_max, others);
+    }
+  }
+}
+
+void Core::State::rank_ended(Attempt& attempt, const protocol::RankEnded& message) {
+  RankState& rank = attempt.ranks[static_cast<std::size_t>(message.rank)];
+  rank.ended = message;
+  rank.arrival = attempt.ended++;
+  rank.phase = message.evidence.phase;
+  if (attempt.lingers_since) {
+    lingering_rank_ended(attempt, rank);
+    return;
+  }
+  if (std::cmp_equal(attempt.ended, attempt.ranks.size())) {
+    conclude(attempt);
+  } else if (message.evidence.kind != protocol::EvidenceKind::kCompleted && !attempt.deadline) {
+    // The others may sit in a collective that nobody will ever join: they are ended from outside,
+    // at once.
+    kill(attempt, options.verdict_wait_s);
+  }
+}
+
+void Core::State::kill(Attempt& attempt, double wait_s) {
+  std::vector<protocol::PeerId> told;
+  for (const RankState& rank : attempt.ranks) {
+    if (rank.ended || std::ranges::find(told, rank.agent) != told.end()) continue;
+    told.push_back(rank.agent);
+    if (cluster.alive(rank.agent)) send(rank.agent, protocol::KillAttempt{attempt.key});
+  }
+  const Instant wanted = now + seconds(wait_s);
+  attempt.deadline = attempt.deadline ? std::min(*attempt.deadline, wanted) : wanted;
+}
+
+void Core::State::conclude_overdue() {
+  std::vector<protocol::AttemptKey> overdue;
+  for (const auto& [key, attempt] : attempts) {
+    if (!attempt.lingers_since && attempt.deadline && now >= *attempt.deadline)
+      overdue.push_back(key);
+  }
+  for (const protocol::AttemptKey& key : overdue) conclude(attempts.at(key));
+}
+
+void Core::State::conclude(Attempt& attempt) {
+  std::vector<const RankState*> ended;
+  for (const RankState& rank : attempt.ranks) {
+    if (rank.ended) ended.push_back(&rank);
+  }
+  std::ranges::sort(ended, {}, &RankState::arrival);
+  std::vector<RankEvidence> evidence;
+  for (const RankState* rank : ended)
+    evidence.push_back({rank->ended->rank, rank->ended->evidence});
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    if (attempt.ranks[rank].ended) continue;
+    evidence.push_back({static_cast<std::int64_t>(rank),
+                        own_evidence(protocol::EvidenceKind::kKilled, attempt.ranks[rank].phase,
+                                     "was killed, its end was not waited for")});
+  }
+  const Verdict verdict = judge(evidence, attempt.stopping);
+  if (relaunch(attempt, verdict)) return;
+
+  const bool final = table.end(attempt.slot, verdict.outcome, verdict.reason);
+  results::AttemptRecord record = record_attempt(attempt, verdict, cluster, sweep.site, now);
+  if (verdict.outcome == results::Outcome::kCompleted) {
+    expected.add(kind_of_trial[table.trial_of(attempt.slot)], to_seconds(now - attempt.started));
+  }
+  pending[attempt.key] = {
+      .slot = attempt.slot, .final = final, .failure = results::is_failure(verdict.outcome)};
+  out.push_back(RecordAttempt{.key = attempt.key, .final = final, .record = std::move(record)});
+  leave_devices(attempt, verdict);
+}
+
+// Nothing of the trial has happened yet, so it is not an attempt of its own.
+bool Core::State::relaunch(Attempt& attempt, const Verdict& verdict) {
+  const bool all_ended = std::cmp_equal(attempt.ended, attempt.ranks.size());
+  if (!is_launch_fault(verdict) || attempt.relaunches == kMostRelaunches || !all_ended ||
+      stop != Stop::kNo)
+    return false;
+  for (const RankState& rank : attempt.ranks) {
+    if (!cluster.alive(rank.agent)) return false;
+  }
+  ++attempt.relaunches;
+  attempt.ended = 0;
+  attempt.deadline.reset();
+  for (RankState& rank : attempt.ranks) {
+    rank.ended.reset();
+    rank.phase = results::Phase::kLaunch;
+    rank.step = 0;
+  }
+  send_start(attempt);
+  return true;
+}
+
+// Gives the devices back, but for those that are not clean or that a process still sits on. May end
+// the attempt's life.
+void Core::State::leave_devices(Attempt& attempt, const Verdict& verdict) {
+  std::vector<DeviceId> devices;
+  bool lingers = false;
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    const RankState& state = attempt.ranks[rank];
+    devices.push_back(state.device);
+    std::erase(cluster.host(cluster.device(state.device).host).attempts, attempt.key);
+    const bool unclean = verdict.reason == results::Reason::kDeviceNotClean &&
+                         std::cmp_equal(rank, verdict.guilty_rank.value_or(-1));
+    if (unclean) cluster.quarantine(state.device);
+    if (unclean || !state.ended) {
+      for (const DeviceId view : cluster.views_of(state.device)) scheduler.remove_device(view);
+    }
+    if (state.ended) {
+      cluster.release(state.device);
+    } else {
+      lingers = true;
+    }
+  }
+  scheduler.release(devices);
+  if (lingers) {
+    attempt.lingers_since = now;
+  } else {
+    attempts.erase(attempts.find(attempt.key));
+  }
+}
+
+void Core::State::lingering_rank_ended(Attempt& attempt, const RankState& rank) {
+  cluster.release(rank.device);
+  if (cluster.usable(rank.device)) {
+    for (const DeviceId view : cluster.views_of(rank.device)) scheduler.restore_device(view);
+  }
+  if (std::cmp_equal(attempt.ended, attempt.ranks.size()))
+    attempts.erase(attempts.find(attempt.key));
+}
+
+bool Core::State::lingerers_may_return() const {
+  if (scheduler.waiting() == 0 || !may_start()) return false;
+  return std::ranges::any_of(attempts, [&](const auto& entry) {
+    return entry.second.lingers_since && now - *entry.second.lingers_since < seconds(kLinger);
+  });
+}
+
+}  // namespace batchsweep::orchestrator

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The insides of Core, for its own files only: core.cpp (events), core_agents.cpp (who is there),
+// core_attempts.cpp (a trial's way from placement to record), core_kinds.cpp (what cannot run
+// here), core_status.cpp (what people see).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orchestrator/attempt.hpp"
+#include "orchestrator/cluster.hpp"
+#include "orchestrator/core.hpp"
+#include "orchestrator/expected_time.hpp"
+#include "orchestrator/scheduler.hpp"
+#include "orchestrator/trial_table.hpp"
+#include "orchestrator/verdict.hpp"
+
+namespace batchsweep::orchestrator {
+
+// Trials that need the same: what is said about one holds for all.
+struct KindOfTrial {
+  enum class Fate { kUndecided, kRuns, kAbsent, kUnsupported };
+  Needs needs;
+  std::string precision;
+  Fate fate = Fate::kUndecided;
+  std::string why;  // kAbsent, kUnsupported: the sentence for people
+};
+
+struct Core::State {
+  State(const sweeps::SweepSpec& sweep_, const sweeps::Grid& grid_,
+        const std::vector<results::RecordedState>& recorded, CoreOptions options_);
+
+  // A record that was asked for and is not durable yet.
+  struct Pending {
+    SlotId slot = 0;
+    bool final = false, failure = false;
+    bool absent = false;  // of a trial that no device here can hold: its slot does not wait for it
+  };
+  enum class Stop { kNo, kDrain, kNow };
+
+  const sweeps::SweepSpec& sweep;
+  const sweeps::Grid& grid;
+  const CoreOptions options;
+  TrialTable table;
+  Scheduler scheduler;
+  Cluster cluster;
+  ExpectedTime expected;
+  std::vector<KindOfTrial> kinds;     // by KindId
+  std::vector<KindId> kind_of_trial;  // by index in the grid
+  std::map<protocol::AttemptKey, Attempt> attempts;
+  std::map<protocol::AttemptKey, Pending> pending;
+
+  Instant now{};
+  std::optional<Instant> began, last_tick;
+  bool open = false;  // agents are welcomed, trials are started
+  Stop stop = Stop::kNo;
+  std::int64_t begun = 0;       // attempts, for max_trials
+  std::size_t skip_cursor = 0;  // slots before it need no record of a trial that cannot run
+  std::size_t skips_pending = 0;
+  std::size_t set_aside = 0;  // waiting, but would not end before end_at
+  std::vector<Command> out;
+
+  // core.cpp
+  void on(const AgentJoined& event);
+  void on(const AgentSaid& event);
+  void on(const Tick& event);
+  void on(const Recorded& event);
+  void on(const StopRequested& event);
+  void on(protocol::PeerId agent, const protocol::Register& message);
+  void on(protocol::PeerId agent, const protocol::Beat& message);
+  void on(protocol::PeerId agent, const protocol::RankProgress& message);
+  void on(protocol::PeerId agent, const protocol::RankEnded& message);
+  void request_stop(Stop wanted);
+  void send(protocol::PeerId agent, protocol::OrchestratorMessage message);
+  void say(std::string text);
+
+  // core_agents.cpp
+  [[nodiscard]] std::optional<std::string> why_refused(
+      const protocol::Register& registration) const;
+  void open_if_complete();
+  void welcome(protocol::PeerId agent);
+  void beat();
+  void give_up_silent_agents();
+  void give_up(protocol::PeerId agent, const std::string& why);
+
+  // core_kinds.cpp
+  [[nodiscard]] KindId kind_of(const sweeps::TrialSpec& spec);
+  void find_kinds();
+  void decide_kinds();
+  void decide(KindOfTrial& kind, KindId id);
+  void queue_waiting(const std::vector<KindOfTrial::Fate>& before);
+  void say_what_cannot_run(const std::vector<KindOfTrial::Fate>& before);
+  void record_what_cannot_run();
+  void enqueue(SlotId slot);
+  [[nodiscard]] bool something_can_start() const;
+  [[nodiscard]] const KindOfTrial& kind(SlotId slot) const {
+    return kinds[kind_of_trial[table.trial_of(slot)]];
+  }
+
+  // core_attempts.cpp
+  void start_what_can();
+  [[nodiscard]] bool may_start() const;
+  void start(const Placement& placement);
+  void send_start(const Attempt& attempt);
+  void note_neighbours(const Attempt& attempt);
+  void rank_ended(Attempt& attempt, const protocol::RankEnded& message);
+  void kill(Attempt& attempt, double wait_s);
+  void conclude(Attempt& attempt);
+  [[nodiscard]] bool relaunch(Attempt& attempt, const Verdict& verdict);
+  void leave_devices(Attempt& attempt, const Verdict& verdict);
+  void conclude_overdue();
+  void lingering_rank_ended(Attempt& attempt, const RankState& rank);
+  [[nodiscard]] bool lingerers_may_return() const;
+};
+
+}  // namespace batchsweep::orchestrator
