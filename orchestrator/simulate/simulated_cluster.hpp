@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster that is played: takes the core's commands, gives events back in virtual time. Drives mode = "simulated" rehearsals and the
-// simulation tests (which add faults of agents and messages).
+// A cluster that is played: takes the core's commands, gives events back in virtual time. Drives
+// mode = "simulated" rehearsals and the simulation tests (which add faults of agents and messages).
+// Knows nothing of what the core thinks.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "orchestrator/core.hpp"
@@ -15,7 +18,9 @@ namespace batchsweep::orchestrator {
 
 class SimulatedCluster {
  public:
-  // Nodes from sweep.rehearsal->nodes, device memory from [[device]] and the catalogue. One agent a node.
+  // Nodes from sweep.rehearsal->nodes (none: one node with what [[device]] counts), device memory
+  // from [[device]] and the catalogue. One agent a node; agent 0 is the orchestrator's own and is
+  // never killed.
   explicit SimulatedCluster(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid);
   ~SimulatedCluster();
 
@@ -24,8 +29,22 @@ class SimulatedCluster {
   [[nodiscard]] static std::vector<std::string> device_types(const sweeps::SweepSpec& sweep);
   void execute(const Send& command, Instant now);
   void give_up(protocol::PeerId agent);
-  // The next event and its time; nullopt when nothing will happen any more. Virtual time jumps there.
+  // The next event and its time; nullopt when nothing will happen any more. Virtual time jumps
+  // there.
   [[nodiscard]] std::optional<std::pair<Instant, Event>> next();
+
+  // ---- trouble, for tests
+  // From now on the agent says nothing and does nothing that is told; its trials go on.
+  void silence(protocol::PeerId agent);
+  // It can be heard again, and says what it had to say meanwhile.
+  void unsilence(protocol::PeerId agent);
+  // How each message of an agent travels: a delay for each time that it arrives (two: it comes
+  // twice). Messages of one agent never overtake each other; those of different agents do.
+  using Travel =
+      std::function<std::vector<Duration>(protocol::PeerId, const protocol::AgentMessage&)>;
+  void set_travel(Travel travel);
+  // Ranks that have not ended on agents that live.
+  [[nodiscard]] std::size_t ranks_alive() const;
 
  private:
   struct State;
