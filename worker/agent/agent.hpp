@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent of one MPI rank: starts and watches trial processes, kills whole process trees, keeps its lease. A state machine: messages
-// and time in, messages out; processes only through the Launcher. Holds no LibTorch and no CUDA context, never blocks.
+// The agent of one MPI rank: starts and watches trial processes, kills whole process trees, keeps
+// its lease. A state machine: messages and time in, messages out; processes only through the
+// Launcher. Holds no LibTorch and no CUDA context, never blocks.
 #pragma once
 
 #include <memory>
@@ -8,6 +9,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "worker/agent/child_environment.hpp"
+#include "worker/agent/device_inventory.hpp"
 #include "worker/agent/launcher.hpp"
 #include "worker/protocol/messages.hpp"
 
@@ -18,8 +21,23 @@ struct AgentConfig {
   results::HostRecord host;
   std::vector<protocol::DeviceOffer> devices;
   std::vector<std::string> notices;
-  double kill_grace_s = 2;
+  double kill_grace_s =
+      2;  // a process that SIGKILL does not end by then is given up, and its device with it
+  double welcome_wait_s =
+      60;  // silence before the first word of the orchestrator; then it is taken for dead
+  std::string trial_program,
+      player_program;       // absolute paths of the built-in programs; "": not installed
+  Environment environment;  // what trials inherit, for the record
 };
+
+// The usual configuration on a host: programs beside `own_program` or in ../libexec/batchsweep,
+// this process's environment.
+[[nodiscard]] AgentConfig make_agent_config(const std::string& build_id, const FoundHost& host,
+                                            std::vector<protocol::DeviceOffer> devices,
+                                            const std::string& own_program);
+// Absolute path of a program of ours: beside `own_program`, then in ../libexec/batchsweep; "" where
+// it is in neither.
+[[nodiscard]] std::string find_program(const std::string& own_program, const std::string& name);
 
 class Agent {
  public:
@@ -28,7 +46,8 @@ class Agent {
 
   // Register, once at the start.
   [[nodiscard]] protocol::AgentMessage start(Instant now);
-  // One message from the orchestrator; a faulty one becomes a RankEnded (launch failed) or is logged, never an exception.
+  // One message from the orchestrator; a faulty one becomes a RankEnded (launch failed) or is
+  // logged, never an exception.
   void handle(const protocol::OrchestratorMessage& message, Instant now);
   // Reads what the trials said, checks deadlines and the lease, reaps. Call after every poll(2).
   void advance(Instant now);
@@ -38,7 +57,7 @@ class Agent {
   // For poll(2): the descriptors to watch now, and the time until the next deadline.
   [[nodiscard]] std::vector<int> descriptors() const;
   [[nodiscard]] Duration until_next_deadline(Instant now) const;
-  [[nodiscard]] bool busy() const;      // any process of ours alive
+  [[nodiscard]] bool busy() const;       // any process of ours alive
   [[nodiscard]] bool shut_down() const;  // Shutdown received (or lease lost) and nothing left alive
 
  private:

@@ -3,7 +3,9 @@
 // them with the declared devices into what is offered (decisions 23, 24).
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/record/trial_record.hpp"
@@ -25,7 +27,17 @@ struct FoundHost {
   std::vector<std::string> notices;  // "no NVIDIA driver", ...
 };
 
-[[nodiscard]] FoundHost take_stock(int mpi_rank, const std::string& batchsweep_program);
+// `batchsweep_program probe` asks the driver, and is given up after `probe_limit_s`.
+[[nodiscard]] FoundHost take_stock(int mpi_rank, const std::string& batchsweep_program, double probe_limit_s = 10);
+
+// Pure: the GPUs that CUDA would show under this value of CUDA_VISIBLE_DEVICES (nullopt: unset), in PCI order; says what is odd.
+[[nodiscard]] std::vector<FoundGpu> visible_gpus(std::vector<FoundGpu> gpus, const std::optional<std::string>& visible_devices,
+                                                 std::vector<std::string>& notices);
+
+// Pure: the name that trials ask for: the catalogue's where driver name and memory (-10/+2 %) agree, else the driver's.
+[[nodiscard]] std::string type_of(const FoundGpu& gpu);
+// Pure: the sentence for a card that carries a catalogue card's name but not its memory; such a one is never offered under that name.
+[[nodiscard]] std::optional<std::string> memory_mismatch(const FoundGpu& gpu);
 
 // Pure: what this host offers. Throws ConfigError/UsageError where a declaration cannot hold here (count beyond the GPUs, threads
 // beyond the cores without oversubscribe; neither is checked in a rehearsal).
@@ -33,7 +45,7 @@ struct FoundHost {
                                                                   const std::vector<sweeps::DeclaredDevice>& declared,
                                                                   bool rehearsal);
 
-// The body of the hidden `batchsweep probe`: one JSON line on standard output.
-[[nodiscard]] std::string probe_gpus_json();
+// The body of the hidden `batchsweep probe`: what NVML finds, as one line of JSON.
+[[nodiscard]] std::string probe_gpus_json(const std::string& nvml_library = "libnvidia-ml.so.1");
 
 }  // namespace batchsweep::agent
