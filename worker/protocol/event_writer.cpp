@@ -43,11 +43,23 @@ void write_all(int fd, std::string_view bytes) {
 EventWriter::EventWriter() : fd_(event_fd()) {}
 
 void EventWriter::write(const TrialEvent& event) {
-  if (std::holds_alternative<StepDone>(event) && !has_room(fd_)) {
+  if (std::holds_alternative<StepDone>(event) && later_.empty() && !has_room(fd_)) {
     ++dropped_;
     return;
   }
-  write_all(fd_, encode_line(event));
+  later_ += encode_line(event);
+  flush();
+}
+
+void EventWriter::write_later(const TrialEvent& event) {
+  constexpr std::size_t kMost = 16 * 1024;
+  later_ += encode_line(event);
+  if (later_.size() > kMost) flush();
+}
+
+void EventWriter::flush() {
+  write_all(fd_, later_);
+  later_.clear();
 }
 
 }  // namespace batchsweep::protocol

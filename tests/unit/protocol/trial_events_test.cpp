@@ -114,5 +114,24 @@ TEST(EventWriter, DropsStepsWhenNobodyReadsAndCountsThem) {
   EXPECT_GT(written, 100);  // the pipe took some
 }
 
+TEST(EventWriter, LaterLinesKeepTheirOrder) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const UniqueFd reader(ends[0]), writer_end(ends[1]);
+  setenv("BATCHSWEEP_EVENT_FD", std::to_string(ends[1]).c_str(), 1);
+  EventWriter writer;
+  unsetenv("BATCHSWEEP_EVENT_FD");
+  const StepDone first{1, 0.5, std::nullopt}, second{2, 0.5, std::nullopt},
+      third{3, 0.5, std::nullopt};
+  writer.write_later(first);
+  writer.write(second);
+  writer.write_later(third);
+  writer.flush();
+  char buffer[1024];
+  const ssize_t size = read(ends[0], buffer, sizeof buffer);
+  EXPECT_EQ(std::string(buffer, static_cast<std::size_t>(size)),
+            encode_line(first) + encode_line(second) + encode_line(third));
+}
+
 }  // namespace
 }  // namespace batchsweep::protocol
