@@ -63,7 +63,7 @@ void check_mpi(std::vector<Finding>& findings) {
 std::string trial_program() {
   const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
   for (const auto& path :
-       {here / "batchsweep-trial", here.parent_path() / "libexec" / "batchsweep-trial"}) {
+       {here / "batchsweep-trial", here.parent_path() / "libexec/batchsweep/batchsweep-trial"}) {
     if (access(path.c_str(), X_OK) == 0) return path.string();
   }
   return "";
@@ -71,7 +71,7 @@ std::string trial_program() {
 
 void check_torch_and_gpus(std::vector<Finding>& findings) {
   const std::string program = trial_program();
-  const Captured version = program.empty() ? Captured{} : ask({program, "--version"});
+  const Captured version = program.empty() ? Captured{} : ask({program, "--about"});
   findings.push_back(judge_trial(program, version));
   const Captured smi =
       ask({"nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"});

@@ -143,7 +143,7 @@ Finding judge_trial(const std::string& program, const Captured& trial_version) {
   const std::optional<TorchVersions> versions = parse_trial_version(trial_version.output);
   if (!trial_version.succeeded() || !versions) {
     finding.level = Level::kError;
-    finding.message = fmt::format("{} --version does not work ({}): {}", program,
+    finding.message = fmt::format("{} --about does not work ({}): {}", program,
                                   how_it_ended(trial_version), last_line(trial_version.output));
     finding.cure =
         "a library of LibTorch is probably missing: see `ldd` of it, and build again with "

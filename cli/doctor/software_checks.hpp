@@ -29,7 +29,7 @@ struct MpiVersion {
 // peers".
 [[nodiscard]] Finding judge_start(const Captured& mpirun_two_ranks, bool root, bool root_allowed);
 
-// What `batchsweep-trial --version` answers: the versions as JSON. `program` "": none was found.
+// What `batchsweep-trial --about` answers: the versions as JSON. `program` "": none was found.
 struct TorchVersions {
   std::string torch, cuda, cudnn, nccl;
 };
