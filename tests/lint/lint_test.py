@@ -77,6 +77,13 @@ class Planted(unittest.TestCase):
         self.plant("base/a.cpp", SPDX + '#include "base/gone.hpp"\n')
         self.expect("base/a.cpp:2:", "is not there")
 
+    def test_a_helper_beside_its_tests_may_be_included_by_its_bare_name(self):
+        self.plant("tests/unit/x/helper.hpp", SPDX + "#pragma once\n")
+        self.plant("tests/unit/x/a_test.cpp", SPDX + '#include "helper.hpp"\n')
+        self.assertEqual(self.findings(), [])
+        self.plant("tests/unit/y/a_test.cpp", SPDX + '#include "helper.hpp"\n')
+        self.expect("tests/unit/y/a_test.cpp:2:", "not a path from the root")
+
     def test_a_folder_without_a_row_is_found(self):
         self.plant("extra/a.cpp", SPDX + "#include <vector>\n")
         self.expect("extra has no row")
