@@ -19,7 +19,7 @@ constexpr auto enum_names(DeviceKind) {
   return std::to_array<EnumName<DeviceKind>>({{DeviceKind::kCpu, "cpu"}, {DeviceKind::kCuda, "cuda"}});
 }
 
-// One [[device]]: what each host shall offer beside what is found (decision 24).
+// One [[device]]: what each host shall offer beside what is found.
 struct DeclaredDevice {
   std::string name;
   DeviceKind kind = DeviceKind::kCpu;
@@ -32,6 +32,9 @@ struct DeclaredDevice {
   bool oversubscribe = false;
   bool operator==(const DeclaredDevice&) const = default;
 };
+
+// Context, NCCL and libraries take about so much of a card before the first tensor.
+inline constexpr std::uint64_t kCudaReserveBytes = 600ULL << 20;
 
 struct Runtime {
   std::string name;
@@ -57,12 +60,12 @@ struct SweepSpec {
   TrialLimits limits;
   std::int64_t repeats = 1;
   bool exclusive_host = false;
-  std::map<std::string, TrialSpec> models;  // [model.NAME]: only the model_* and option members are used
+  std::map<std::string, TrialSpec> models;  // [model.NAME]: only model_*, loss and options; data "" = as [trial]
   std::vector<DeclaredDevice> devices;
   std::vector<Runtime> runtimes;
   std::string cluster_interface;
   std::optional<Rehearsal> rehearsal;  // present: nothing really trains
-  std::map<std::string, std::string> file_hashes;  // path as written -> hash of the content (data, model, weights)
+  std::map<std::string, std::string> file_hashes;  // full path -> hash of the content (data, model, weights)
 
   std::string path, text;            // the sweep file as read (text goes into the results file)
   std::string site_path, site_text;  // the site file, "" = none

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identity of a trial (contract section 4, decision 18): canonical "key=value" lines, sorted, defaults left out, and their hash.
+// The identity of a trial: canonical "key=value" lines, sorted, defaults left out, and their hash.
 #pragma once
 
 #include <string>

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweeps/grid.hpp"
+
+#include <unordered_set>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "sweeps/grid_walk.hpp"
+#include "sweeps/trial_identity.hpp"
+
+namespace batchsweep::sweeps {
+namespace {
+
+// The ids are hash values already.
+struct AsItIs {
+  std::size_t operator()(std::uint64_t value) const { return value; }
+};
+
+[[noreturn]] void refuse(const SweepSpec& sweep, const std::string& message) {
+  throw ConfigError({Diagnostic{sweep.path, 0, 0, "grid", message}});
+}
+
+}  // namespace
+
+Grid::Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types)
+    : sweep_(&sweep), blocks_(resolved_blocks(sweep, present_types)) {
+  if (const std::string too_many = too_many_points(blocks_); !too_many.empty())
+    refuse(sweep, too_many);
+  std::unordered_set<std::uint64_t, AsItIs> seen;
+  walk_grid(sweep, blocks_, [&](std::uint32_t block, std::uint64_t index, const TrialSpec& spec) {
+    const TrialId id = trial_id(spec, sweep);
+    if (!seen.insert(id.value).second) return;
+    points_.push_back({block, index});
+    ids_.push_back(id);
+  });
+  if (ids_.empty()) {
+    refuse(sweep, present_types.empty() ? "empty: no device is here, and the grid names none"
+                                        : "empty: every point is dropped by an [[exclude]]");
+  }
+}
+
+TrialSpec Grid::spec(std::size_t i) const {
+  BATCHSWEEP_ASSERT(i < points_.size());
+  return point_spec(*sweep_, blocks_[points_[i].block], points_[i].index);
+}
+
+}  // namespace batchsweep::sweeps

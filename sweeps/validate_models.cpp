@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweeps/validate_models.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "sweeps/gpu_catalogue.hpp"
+#include "sweeps/model_table.hpp"
+
+namespace batchsweep::sweeps {
+namespace {
+
+std::vector<std::string> known_models(const SweepSpec& sweep) {
+  std::vector<std::string> names;
+  for (const auto& [name, model] : sweep.models) names.push_back(name);
+  for (const ModelInfo& model : model_table()) {
+    if (!sweep.models.contains(std::string(model.name))) names.emplace_back(model.name);
+  }
+  return names;
+}
+
+const PlacedAxis* find_placed(const std::vector<PlacedAxis>& axes, std::string_view name) {
+  const auto it = std::find_if(axes.begin(), axes.end(),
+                               [&](const PlacedAxis& a) { return a.axis->name == name; });
+  return it == axes.end() ? nullptr : &*it;
+}
+
+const ModelInfo* info_of(const SweepSpec& sweep, const std::string& name) {
+  const auto it = sweep.models.find(name);
+  return find_model(
+      it == sweep.models.end() || it->second.model_source.empty() ? name : it->second.model_source);
+}
+
+// The values that one model of a block meets on an axis, and where they were written.
+struct Met {
+  const PlacedAxis* where = nullptr;  // nullptr: the default
+  std::vector<AxisValue> values;
+};
+Met values_met(const SweepSpec& sweep, const PlacedSweep& placed, const PlacedBlock& block,
+               const std::string& model, std::string_view name) {
+  if (const PlacedAxis* axis = find_placed(block.axes, name)) return {axis, axis->values};
+  const std::string own_key = fmt::format("model.{}.{}", model, name);
+  for (const PlacedAxis& option : placed.model_options) {
+    if (option.key == own_key) return {&option, option.values};
+  }
+  const auto own = sweep.models.find(model);
+  if (name == "data" && own != sweep.models.end() && !own->second.data.empty()) {
+    return {find_placed(block.axes, "model"), {own->second.data}};
+  }
+  if (const PlacedAxis* axis = find_placed(placed.trial, name)) return {axis, axis->values};
+  return {};
+}
+
+void check_data(const ModelInfo& info, const std::string& name, const Met& met,
+                Findings& findings) {
+  for (const AxisValue& data : met.values) {
+    const bool images = data == "fashion-mnist" || data.starts_with("images:");
+    const bool texts = data.starts_with("text:") || data.starts_with("tokens:");
+    if ((info.domain == Domain::kImage && texts) || (info.domain == Domain::kText && images)) {
+      findings.add(
+          met.where->place, met.where->key,
+          fmt::format("{} takes {}, and {} holds none: give it other data in [model.{}] or in "
+                      "another [[grid]]",
+                      name, info.domain == Domain::kImage ? "images" : "text", data, name));
+    }
+  }
+}
+
+void check_sequence_length(const ModelInfo& info, const std::string& name, const Met& met,
+                           Findings& findings) {
+  if (info.domain != Domain::kText) return;
+  for (const AxisValue& value : met.values) {
+    const std::int64_t length = whole_number(value).value_or(0);
+    if (length <= info.max_positions) continue;
+    findings.add(met.where->place, met.where->key,
+                 fmt::format("{} has {} positions, found {}", name, info.max_positions, length));
+  }
+}
+
+void check_image_size(const ModelInfo& info, const std::string& name, const Met& met,
+                      Findings& findings) {
+  if (info.domain != Domain::kImage) return;
+  for (const AxisValue& value : met.values) {
+    const std::size_t cross = value.find('x');
+    const std::int64_t height = whole_number(value.substr(0, cross)).value_or(0);
+    const std::int64_t width =
+        cross == std::string::npos ? height : whole_number(value.substr(cross + 1)).value_or(0);
+    if (std::min(height, width) >= info.min_image_size) continue;
+    findings.add(met.where->place, met.where->key,
+                 fmt::format("{} needs images of at least {} pixels a side, found {}", name,
+                             info.min_image_size, value));
+  }
+}
+
+// An option that no model of the sweep has would be ignored without a word.
+void check_useless(const std::set<const ModelInfo*>& used, const PlacedAxis& option,
+                   Findings& findings) {
+  const auto any = [&](auto&& predicate) {
+    return std::any_of(used.begin(), used.end(), predicate);
+  };
+  const std::string_view name = option.axis->name;
+  const char* who = nullptr;
+  if ((name == "image_size" || name == "num_classes") &&
+      !any([](auto* m) { return m->domain == Domain::kImage; })) {
+    who = "takes images";
+  } else if (name == "sequence_length" &&
+             !any([](auto* m) { return m->domain == Domain::kText; })) {
+    who = "takes text";
+  } else if (name == "dropout" && !any([](auto* m) { return m->dropout.has_value(); })) {
+    who = "has dropout";
+  }
+  if (who != nullptr)
+    findings.add(option.place, option.key,
+                 fmt::format("means nothing here: no model of this sweep {}", who));
+}
+
+void check_excluded_models(const PlacedSweep& placed, Findings& findings) {
+  std::vector<std::string> names;
+  for (const PlacedBlock& block : placed.blocks) {
+    if (const PlacedAxis* models = find_placed(block.axes, "model")) {
+      names.insert(names.end(), models->values.begin(), models->values.end());
+    }
+  }
+  for (const PlacedMatches& exclude : placed.excludes) {
+    for (const AxisMatch& line : exclude.lines) {
+      if (line.axis != "model") continue;
+      for (const std::string& pattern : line.patterns) {
+        const auto hit = [&](const std::string& name) { return matches_pattern(name, pattern); };
+        if (std::any_of(names.begin(), names.end(), hit)) continue;
+        findings.add(exclude.place, exclude.key + ".model",
+                     fmt::format("\"{}\" matches no model of the grid{}", pattern,
+                                 did_you_mean(pattern, names)));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string device_name_problem(const SweepSpec& sweep, const std::string& name) {
+  std::vector<std::string> declared;
+  bool cpu_replaced = sweep.rehearsal.has_value();
+  for (const DeclaredDevice& device : sweep.devices) {
+    declared.push_back(device.name);
+    cpu_replaced = cpu_replaced || (device.kind == DeviceKind::kCpu && device.hosts.empty());
+  }
+  const bool known = std::find(declared.begin(), declared.end(), name) != declared.end() ||
+                     find_gpu(name) != nullptr;
+  // A card outside the catalogue goes by the name that its driver reports.
+  if (known || (!sweep.rehearsal && name.starts_with("NVIDIA ")) ||
+      (name == "cpu" && !cpu_replaced))
+    return "";
+  if (name == "cpu") {
+    return sweep.rehearsal ? "\"cpu\" is not declared: every device of a rehearsal stands in "
+                             "[[device]] or in the catalogue"
+                           : fmt::format("\"cpu\" is replaced by the declared cpu devices: {}",
+                                         fmt::join(declared, ", "));
+  }
+  std::vector<std::string> candidates = nearest_names(name, declared);
+  const std::vector<std::string> cards = gpu_candidates(name);
+  candidates.insert(candidates.end(), cards.begin(), cards.end());
+  if (candidates.size() > 1)
+    return fmt::format("\"{}\" is not exact: did you mean {}", name, fmt::join(candidates, ", "));
+  if (candidates.size() == 1)
+    return fmt::format("unknown device \"{}\", did you mean {}", name, candidates.front());
+  return fmt::format(
+      "unknown device \"{}\": neither a [[device]] nor in the catalogue (batchsweep gpus)", name);
+}
+
+void check_model_names(const SweepSpec& sweep, const PlacedSweep& placed, Findings& findings) {
+  check_excluded_models(placed, findings);
+  if (sweep.rehearsal) return;
+  const std::vector<std::string> known = known_models(sweep);
+  for (const PlacedBlock& block : placed.blocks) {
+    const PlacedAxis* models = find_placed(block.axes, "model");
+    if (models == nullptr) continue;
+    for (const AxisValue& name : models->values) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      findings.add(models->place, models->key,
+                   fmt::format("unknown model \"{}\"{}; known: {}", name, did_you_mean(name, known),
+                               fmt::join(known, ", ")));
+    }
+  }
+}
+
+void check_model_options(const SweepSpec& sweep, const PlacedSweep& placed, Findings& findings) {
+  if (sweep.rehearsal) return;
+  std::set<const ModelInfo*> used;
+  for (const PlacedBlock& block : placed.blocks) {
+    const PlacedAxis* models = find_placed(block.axes, "model");
+    if (models == nullptr) continue;
+    for (const AxisValue& name : models->values) {
+      const ModelInfo* info = info_of(sweep, name);
+      if (info == nullptr) return;  // unknown, or a script: nothing can be told
+      used.insert(info);
+      check_data(*info, name, values_met(sweep, placed, block, name, "data"), findings);
+      check_sequence_length(*info, name, values_met(sweep, placed, block, name, "sequence_length"),
+                            findings);
+      check_image_size(*info, name, values_met(sweep, placed, block, name, "image_size"), findings);
+    }
+  }
+  for (const PlacedAxis& option : placed.trial) check_useless(used, option, findings);
+  for (const PlacedBlock& block : placed.blocks) {
+    for (const PlacedAxis& option : block.axes) check_useless(used, option, findings);
+  }
+}
+
+}  // namespace batchsweep::sweeps
