@@ -38,13 +38,6 @@ const FoundGpu* named(const std::vector<FoundGpu>& gpus, std::string_view entry)
   return found;
 }
 
-// ---- types
-
-bool memory_agrees(const sweeps::GpuType& type, std::uint64_t bytes) {
-  const auto expected = static_cast<double>(type.memory_bytes), found = static_cast<double>(bytes);
-  return found >= 0.90 * expected && found <= 1.02 * expected;
-}
-
 // ---- offers
 
 // Collects the offers and everything wrong with the declarations.
@@ -220,23 +213,15 @@ std::vector<FoundGpu> visible_gpus(std::vector<FoundGpu> gpus,
 }
 
 std::string type_of(const FoundGpu& gpu) {
-  for (const sweeps::GpuType& type : sweeps::gpu_catalogue()) {
-    if (!type.driver_name.empty() && type.driver_name == gpu.driver_name &&
-        memory_agrees(type, gpu.memory_bytes)) {
-      return std::string(type.name);
-    }
-  }
-  return gpu.driver_name;
+  const sweeps::GpuType* type = sweeps::find_gpu_by_driver(gpu.driver_name, gpu.memory_bytes);
+  return type == nullptr ? gpu.driver_name : std::string(type->name);
 }
 
 std::optional<std::string> memory_mismatch(const FoundGpu& gpu) {
-  const sweeps::GpuType* same_name = nullptr;
-  for (const sweeps::GpuType& type : sweeps::gpu_catalogue()) {
-    if (type.driver_name.empty() || type.driver_name != gpu.driver_name) continue;
-    if (memory_agrees(type, gpu.memory_bytes)) return std::nullopt;
-    same_name = &type;
-  }
-  if (same_name == nullptr) return std::nullopt;
+  if (sweeps::find_gpu_by_driver(gpu.driver_name, gpu.memory_bytes) != nullptr) return std::nullopt;
+  const auto same_name =
+      std::ranges::find(sweeps::gpu_catalogue(), gpu.driver_name, &sweeps::GpuType::driver_name);
+  if (gpu.driver_name.empty() || same_name == sweeps::gpu_catalogue().end()) return std::nullopt;
   return fmt::format(
       "asked {}, got {}: {} calls itself that but has {} instead of {}; it is offered as \"{}\"",
       same_name->name, gpu.driver_name, gpu.uuid, printable(gpu.memory_bytes),
