@@ -148,6 +148,17 @@ void append_list(std::string& out, std::string_view key, const std::vector<Item>
   out += ']';
 }
 
+template <class Record>
+void append_once(std::string& out, const Record& record, char kind, KnownIds& known) {
+  if (known.insert(kind + record.id).second) {
+    append_json(out, record);
+  } else {
+    Record id_only;
+    id_only.id = record.id;
+    append_json(out, id_only);
+  }
+}
+
 template <class Item>
 void read_list(JsonCursor& cursor, std::vector<Item>& items) {
   cursor.enter_array();
@@ -215,7 +226,7 @@ template void read_json(JsonCursor&, RankRecord&);
 template void read_json(JsonCursor&, SoftwareRecord&);
 template void read_json(JsonCursor&, HostRecord&);
 
-void append_json(std::string& out, const AttemptRecord& attempt) {
+void append_json(std::string& out, const AttemptRecord& attempt, KnownIds& known) {
   out += '{';
   append_key(out, "trial");
   append_json(out, attempt.trial);
@@ -223,14 +234,27 @@ void append_json(std::string& out, const AttemptRecord& attempt) {
   append_list(out, "steps", attempt.steps);
   if (!attempt.software.id.empty()) {
     append_key(out, "software");
-    append_json(out, attempt.software);
+    append_once(out, attempt.software, 's', known);
   }
-  append_list(out, "hosts", attempt.hosts);
+  if (!attempt.hosts.empty()) {
+    append_key(out, "hosts");
+    out += '[';
+    for (const HostRecord& host : attempt.hosts) {
+      if (out.back() != '[') out += ',';
+      append_once(out, host, 'h', known);
+    }
+    out += ']';
+  }
   if (!attempt.log.empty()) {
     append_key(out, "log");
     append_json_text(out, attempt.log);
   }
   out += '}';
+}
+
+void append_json(std::string& out, const AttemptRecord& attempt) {
+  KnownIds none;
+  append_json(out, attempt, none);
 }
 
 void read_json(JsonCursor& cursor, AttemptRecord& out, Detail detail) {
@@ -244,14 +268,14 @@ void read_json(JsonCursor& cursor, AttemptRecord& out, Detail detail) {
   while (cursor.next_member(key)) {
     if (key == "trial") {
       read_json(cursor, out.trial);
-    } else if (detail == Detail::kTrialOnly) {
+    } else if (key == "software") {
+      read_json(cursor, out.software);
+    } else if (detail == Detail::kTrial) {
       cursor.skip();
     } else if (key == "ranks") {
       read_list(cursor, out.ranks);
     } else if (key == "steps") {
       read_list(cursor, out.steps);
-    } else if (key == "software") {
-      read_json(cursor, out.software);
     } else if (key == "hosts") {
       read_list(cursor, out.hosts);
     } else if (key == "log") {

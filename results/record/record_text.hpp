@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 
 #include "results/record/json_cursor.hpp"
 #include "results/record/trial_record.hpp"
@@ -23,9 +24,13 @@ void append_json(std::string& out, const Record& record);
 template <class Record>
 void read_json(JsonCursor& cursor, Record& out);
 
-enum class Detail { kTrialOnly, kAll };
 void append_json(std::string& out, const AttemptRecord& attempt);
-// kTrialOnly leaves ranks, steps, software, hosts and log empty and does not look into them.
+// The same, but software and hosts whose id is in `known` are written as their id only; the others in full, and their ids added.
+using KnownIds = std::unordered_set<std::string>;
+void append_json(std::string& out, const AttemptRecord& attempt, KnownIds& known);
+
+enum class Detail { kTrial, kAll };
+// kTrial reads the trial and its software only: ranks, steps, hosts and log stay empty and are not looked into.
 void read_json(JsonCursor& cursor, AttemptRecord& out, Detail detail);
 
 }  // namespace batchsweep::results

@@ -250,13 +250,14 @@ TEST(RecordText, BytesThatAreNoTextBecomeReplacementCharacters) {
             "b\"");
 }
 
-TEST(RecordText, TrialOnlyLooksIntoNothingElse) {
+TEST(RecordText, TheTrialAndItsSoftwareCanBeReadAlone) {
   std::string text;
   append_json(text, attempt());
   AttemptRecord out;
   JsonCursor cursor(text);
-  read_json(cursor, out, Detail::kTrialOnly);
+  read_json(cursor, out, Detail::kTrial);
   EXPECT_EQ(out.trial, attempt().trial);
+  EXPECT_EQ(out.software, attempt().software);
   EXPECT_TRUE(out.ranks.empty() && out.steps.empty() && out.hosts.empty() && out.log.empty());
 }
 
