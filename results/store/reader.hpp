@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@ namespace batchsweep::results {
 
 struct RunInfo {
   std::string run_id, site, created_utc, batchsweep_version, sweep_text, site_text;
+  bool operator==(const RunInfo&) const = default;
 };
 
 struct ResultsFile {
@@ -27,6 +29,10 @@ struct ResultsFile {
 // `columns` empty: all of them; otherwise only those are filled (a report over a million rows reads what it needs).
 // Throws ResultsFileError: "damaged: <why>", "not an HDF5 file", "schema 3 is newer than this program's 1: ...".
 [[nodiscard]] ResultsFile read_results(const std::string& path, const std::vector<std::string_view>& columns = {});
+
+// The same, row by row, for files whose rows would not all fit into memory as structs (2.7 KB each): `trials` of the result stays empty.
+[[nodiscard]] ResultsFile for_each_result(const std::string& path, const std::vector<std::string_view>& columns,
+                                          const std::function<void(const TrialRecord&)>& use);
 
 // Everything about one trial: all attempts, ranks, steps, log texts (for explain).
 [[nodiscard]] std::vector<AttemptRecord> read_trial(const std::string& path, const std::string& trial_id);
