@@ -50,7 +50,8 @@ constexpr auto enum_names(Reason) {
       {Reason::kStopped, "stopped"}, {Reason::kOrchestratorDied, "orchestrator_died"}, {Reason::kAgentLost, "agent_lost"}});
 }
 
-// Decision 15: what ends a (trial, repeat) for good, given how many executions (crashed or lost ones included) it has used.
+// What ends a (trial, repeat) for good, given how many executions (crashed or lost ones) it has used.
+// Those two share one budget, because a trial that kills its agent must not run for ever; what was stopped from outside uses none of it.
 [[nodiscard]] constexpr bool is_final(Outcome outcome, Reason reason, long executions, long retries) {
   switch (outcome) {
     case Outcome::kCompleted:
@@ -71,7 +72,7 @@ constexpr auto enum_names(Reason) {
   return false;
 }
 
-// A final row that makes the exit code 3 (decision 17).
+// A final row that makes the exit code 3.
 [[nodiscard]] constexpr bool is_failure(Outcome outcome) {
   switch (outcome) {
     case Outcome::kFailed:

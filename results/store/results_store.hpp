@@ -16,13 +16,14 @@
 
 namespace batchsweep::results {
 
-// What is known of one (trial, repeat) of the newest run: all that going on needs (decision 32).
+// What is known of one (trial, repeat) of the newest run: all that going on needs, so that a long sweep's rows need
+// not stay in memory.
 struct RecordedState {
   sweeps::TrialId trial;
   std::int32_t repeat = 0;
   std::int32_t attempts = 0;     // highest attempt number so far, recorded or started
   std::int32_t executions = 0;   // crashed and lost ones: what the crash budget counts
-  std::int32_t open_starts = 0;  // started without an end, over the life of the file (decision 16)
+  std::int32_t open_starts = 0;  // started without an end, over the life of the file
   Outcome outcome = Outcome::kInterrupted;
   Reason reason = Reason::kNone;
   bool has_row = false;
@@ -51,7 +52,8 @@ class ResultsStore {
   [[nodiscard]] std::int64_t next_sequence() const;
   // Text of the newest recorded sweep, "" for a new file: to tell kept / new / no longer asked.
   [[nodiscard]] const std::string& previous_sweep_text() const;
-  // Versions of the newest recorded measured row per kind: going on with others is refused (decision: contract section 4).
+  // The newest software of the newest run per trial program, with a GPU driver and without: going on under another is refused, because
+  // rows of two versions in one table would be compared.
   [[nodiscard]] const std::vector<SoftwareRecord>& recorded_software() const;
   // What opening had to say: "F.h5 was missing beside its journal: rebuilt 12 trials", ...
   [[nodiscard]] const std::vector<std::string>& notices() const;
@@ -64,8 +66,8 @@ class ResultsStore {
   void sync();
 
   // Starts the publishing child when one is due (the longer of 2 s and 20 x the last one), reaps a finished one. Never blocks.
+  // Also bumps the lock's counter; throws IoError where another sweep has taken the lock over.
   void poll(Instant now);
-  // Bumps the lock's counter every 5 s (called by poll as well).
   // Publishes all, removes the journal, releases the lock. Throws IoError.
   void close();
 
