@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// One trial from its input to its ending event. Never throws for what goes wrong with the trial:
+// that is its ending.
+#pragma once
+
+#include <string>
+
+#include "worker/protocol/event_writer.hpp"
+#include "worker/protocol/trial_input.hpp"
+
+namespace batchsweep::train {
+
+// `program`: name and version, for the record.
+void run_trial(const protocol::TrialInput& input, const std::string& program,
+               protocol::EventWriter& writer);
+
+}  // namespace batchsweep::train
