@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/report/axes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace batchsweep::results {
+namespace {
+
+void append_integer(std::int64_t value, std::string& text) {
+  fmt::format_to(std::back_inserter(text), "{}", value);
+}
+
+template <auto member>
+void append_member(const TrialRecord& trial, std::string& text) {
+  const auto& value = trial.*member;
+  using Value = std::decay_t<decltype(value)>;
+  if constexpr (std::is_same_v<Value, std::string>) {
+    text += value;
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    text += value ? "true" : "false";
+  } else if constexpr (std::is_same_v<Value, Number>) {
+    if (value && !std::isnan(*value)) append_integer(std::llround(*value), text);
+  } else {
+    append_integer(value, text);
+  }
+}
+
+// Not started rows have no device: the type asked for stands in.
+void append_gpu(const TrialRecord& trial, std::string& text) {
+  text += trial.gpu.empty() ? trial.gpu_requested : trial.gpu;
+}
+
+void append_image_size(const TrialRecord& trial, std::string& text) {
+  append_member<&TrialRecord::image_height>(trial, text);
+  if (trial.image_width && trial.image_width != trial.image_height) {
+    text += 'x';
+    append_member<&TrialRecord::image_width>(trial, text);
+  }
+}
+
+// Narrower behind wider, when no sweep file says otherwise.
+constexpr std::array<std::string_view, 5> kPrecisions = {"fp32", "tf32", "fp16", "bf16",
+                                                         "bf16-true"};
+
+std::optional<double> as_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// How --only reads the column of an axis.
+auto column_of(const std::string& axis) -> void (*)(const TrialRecord&, std::string&) {
+  for (const ReportAxis& known : report_axes()) {
+    if (known.name == axis) return known.append;
+  }
+  if (axis == "batch_size") return append_member<&TrialRecord::batch_size>;
+  if (axis == "global_batch_size") return append_member<&TrialRecord::global_batch_size>;
+  throw UsageError(fmt::format(
+      "--only {}: recorded rows have no such column; use batch_size or an axis of the tables",
+      axis));
+}
+
+// Numbers by size, before text by letters.
+bool naturally_before(const std::string& a, const std::string& b) {
+  const auto x = as_number(a), y = as_number(b);
+  if (x && y) return *x < *y;
+  if (x.has_value() != y.has_value()) return x.has_value();
+  return a < b;
+}
+
+}  // namespace
+
+const std::array<ReportAxis, kAxisCount>& report_axes() {
+  using R = TrialRecord;
+  using enum AxisKind;
+  static constexpr std::array<ReportAxis, kAxisCount> axes = {{
+      {"gpu", kText, append_gpu},
+      {"model", kText, append_member<&R::model>},
+      {"precision", kText, append_member<&R::precision>},
+      {"activation_checkpointing", kFlag, append_member<&R::activation_checkpointing>},
+      {"data", kText, append_member<&R::data>},
+      {"device_name", kText, append_member<&R::device_name>},
+      {"env", kText, append_member<&R::env>},
+      {"gradient_accumulation_steps", kNumber, append_member<&R::gradient_accumulation_steps>},
+      {"image_size", kText, append_image_size},
+      {"memory_format", kText, append_member<&R::memory_format>},
+      {"num_nodes", kText, append_member<&R::num_nodes>},
+      {"optimizer", kText, append_member<&R::optimizer>},
+      {"origin", kText, append_member<&R::origin>},
+      {"placement", kText, append_member<&R::placement>},
+      {"runtime", kText, append_member<&R::runtime>},
+      {"seed", kNumber, append_member<&R::seed>},
+      {"sequence_length", kNumber, append_member<&R::sequence_length>},
+      {"torch_version", kText, append_member<&R::torch_version>},
+      {"world_size", kNumber, append_member<&R::world_size>},
+  }};
+  return axes;
+}
+
+AxisOrder axis_order(const sweeps::SweepSpec& sweep) {
+  AxisOrder order;
+  for (const sweeps::GridBlock& block : sweep.grid) {
+    for (const sweeps::Axis& axis : block.axes) {
+      std::vector<std::string>& known = order[axis.name];
+      for (const std::string& value : axis.values) {
+        if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
+      }
+    }
+  }
+  return order;
+}
+
+AxisKey AxisValues::intern(const TrialRecord& trial) {
+  AxisKey key{};
+  for (std::size_t axis = 0; axis < kAxisCount; ++axis) {
+    buffer_.clear();
+    report_axes()[axis].append(trial, buffer_);
+    std::vector<std::string>& values = values_[axis];
+    if (last_[axis] < values.size() && values[last_[axis]] == buffer_) {
+      key[axis] = last_[axis];
+      continue;
+    }
+    const auto [it, added] =
+        index_[axis].try_emplace(buffer_, static_cast<std::uint32_t>(values.size()));
+    if (added) values.push_back(buffer_);
+    key[axis] = it->second;
+  }
+  last_ = key;
+  return key;
+}
+
+Json AxisValues::json(std::size_t axis, const AxisKey& key) const {
+  const std::string& value = text(axis, key);
+  switch (report_axes()[axis].kind) {
+    case AxisKind::kText:
+      return value.empty() ? Json() : Json(value);
+    case AxisKind::kFlag:
+      return value == "true";
+    case AxisKind::kNumber: {
+      const auto number = as_number(value);
+      return number ? Json(std::llround(*number)) : Json();
+    }
+  }
+  return {};
+}
+
+std::array<std::vector<std::uint32_t>, kAxisCount> AxisValues::ranks(const AxisOrder& order) const {
+  std::array<std::vector<std::uint32_t>, kAxisCount> ranks;
+  for (std::size_t axis = 0; axis < kAxisCount; ++axis) {
+    const std::vector<std::string>& values = values_[axis];
+    std::unordered_map<std::string_view, std::size_t> places;
+    if (const auto known = order.find(report_axes()[axis].name); known != order.end()) {
+      for (const std::string& value : known->second) places.try_emplace(value, places.size());
+    } else if (axis == kPrecision) {
+      for (const std::string_view value : kPrecisions) places.try_emplace(value, places.size());
+    }
+    const auto place = [&](std::uint32_t v) {
+      const auto it = places.find(values[v]);
+      return it == places.end() ? places.size() : it->second;
+    };
+    std::vector<std::uint32_t> sorted(values.size());
+    std::iota(sorted.begin(), sorted.end(), 0U);
+    std::sort(sorted.begin(), sorted.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const std::size_t x = place(a), y = place(b);
+      return x != y ? x < y : naturally_before(values[a], values[b]);
+    });
+    ranks[axis].resize(values.size());
+    for (std::size_t i = 0; i < sorted.size(); ++i)
+      ranks[axis][sorted[i]] = static_cast<std::uint32_t>(i);
+  }
+  return ranks;
+}
+
+RowFilter::RowFilter(const std::vector<std::vector<sweeps::AxisMatch>>& filters) {
+  for (const std::vector<sweeps::AxisMatch>& lines : filters) {
+    std::vector<Line>& filter = filters_.emplace_back();
+    for (const sweeps::AxisMatch& match : lines) filter.push_back({column_of(match.axis), match});
+  }
+}
+
+bool RowFilter::matches(const TrialRecord& trial, const Line& line) {
+  std::string text;
+  line.append(trial, text);
+  if (line.match.from || line.match.to) {
+    const auto number = as_number(text);
+    return number && (!line.match.from || *number >= static_cast<double>(*line.match.from)) &&
+           (!line.match.to || *number <= static_cast<double>(*line.match.to));
+  }
+  return std::any_of(line.match.patterns.begin(), line.match.patterns.end(),
+                     [&](const std::string& p) { return matches_pattern(text, p); });
+}
+
+bool RowFilter::matches(const TrialRecord& trial) const {
+  if (filters_.empty()) return true;
+  return std::any_of(filters_.begin(), filters_.end(), [&](const std::vector<Line>& filter) {
+    return std::all_of(filter.begin(), filter.end(),
+                       [&](const Line& line) { return matches(trial, line); });
+  });
+}
+
+}  // namespace batchsweep::results
