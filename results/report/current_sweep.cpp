@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/report/current_sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "sweeps/grid.hpp"
+#include "sweeps/sweep_file.hpp"
+
+namespace batchsweep::results {
+
+bool CurrentSweep::asks_for(std::uint64_t trial_id) const {
+  return !trial_ids || std::binary_search(trial_ids->begin(), trial_ids->end(), trial_id);
+}
+
+namespace {
+
+// Files named in the text are looked for beside the results file.
+sweeps::SweepSpec read_newest_text(const ResultsFile& file) {
+  const std::filesystem::path beside = std::filesystem::path(file.path).parent_path();
+  return sweeps::read_sweep_text(file.runs.back().sweep_text,
+                                 (beside / (file.sweep_name + ".toml")).string());
+}
+
+}  // namespace
+
+CurrentSweep read_current_sweep(const ResultsFile& file,
+                                const std::vector<std::string>& requested_types, bool with_ids) {
+  CurrentSweep current;
+  if (file.runs.empty() || file.runs.back().sweep_text.empty()) return current;
+  try {
+    const sweeps::SweepSpec sweep = read_newest_text(file);
+    current.order = axis_order(sweep);
+    if (!with_ids) return current;
+    const sweeps::Grid grid(sweep, requested_types);
+    std::vector<std::uint64_t> ids(grid.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = grid.id(i).value;
+    std::sort(ids.begin(), ids.end());
+    current.trial_ids = std::move(ids);
+  } catch (const Error& error) {
+    const std::string_view what = error.what();
+    current.why_unknown = what.substr(0, what.find('\n'));
+  }
+  return current;
+}
+
+std::vector<AskedTrial> asked_trials(const ResultsFile& file,
+                                     const std::vector<std::string>& requested_types,
+                                     const std::string& prefix) {
+  std::vector<AskedTrial> trials;
+  if (file.runs.empty() || file.runs.back().sweep_text.empty()) return trials;
+  try {
+    const sweeps::SweepSpec sweep = read_newest_text(file);
+    const sweeps::Grid grid(sweep, requested_types);
+    for (std::size_t i = 0; i < grid.size(); ++i) {
+      std::string id = sweeps::to_text(grid.id(i));
+      if (!id.starts_with(prefix)) continue;
+      sweeps::TrialSpec spec = grid.spec(i);
+      std::string description = fmt::format("{} on {}, {}, batch {}", spec.model, spec.gpu,
+                                            spec.precision, spec.batch_size);
+      trials.push_back({std::move(id), std::move(spec), std::move(description)});
+    }
+  } catch (const Error&) {
+    trials.clear();
+  }
+  return trials;
+}
+
+}  // namespace batchsweep::results
