@@ -28,5 +28,7 @@ struct Table {
 // starts like a number; CSV follows RFC 4180 (quotes around cells with commas, quotes or line
 // breaks, quotes doubled) with "\n" line ends.
 [[nodiscard]] std::string render(const Table& table, TableFormat format);
+// One cell of CSV, quoted where it must be.
+[[nodiscard]] std::string csv_cell(const std::string& text);
 
 }  // namespace batchsweep

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "results/report/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/table.hpp"
+#include "base/units.hpp"
+#include "results/record/fields.hpp"
+#include "results/report/statistics.hpp"
+
+namespace batchsweep::results {
+namespace {
+
+using TrialField = Field<TrialRecord>;
+
+template <class Record>
+std::string value_text(const Field<Record>& field, const Record& record) {
+  if (const auto* text = std::get_if<std::string Record::*>(&field.member)) return record.**text;
+  if (const auto* flag = std::get_if<bool Record::*>(&field.member))
+    return record.**flag ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t Record::*>(&field.member))
+    return fmt::format("{}", record.**integer);
+  const Number& number = record.**std::get_if<Number Record::*>(&field.member);
+  if (!number || std::isnan(*number)) return "";
+  if (field.unit == "bytes" && *number >= 1024)
+    return fmt::format("{} ({})", *number, format_bytes(*number));
+  return field.unit.empty() ? fmt::format("{}", *number)
+                            : fmt::format("{} {}", *number, field.unit);
+}
+
+std::string indented(const std::string& text, const std::string& indent) {
+  std::string lines;
+  std::size_t start = 0;
+  while (start < text.size()) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    lines.append(indent).append(text, start, end - start).append(1, '\n');
+    start = end + 1;
+  }
+  return lines;
+}
+
+// Names and values of the fields for which `wanted` holds and that say anything.
+template <class Wanted>
+std::string list_fields(const TrialRecord& trial, const std::string& indent, const Wanted& wanted) {
+  std::size_t width = 0;
+  for (const TrialField& field : fields_of<TrialRecord>())
+    width = std::max(width, field.name.size());
+  std::string lines;
+  for (const TrialField& field : fields_of<TrialRecord>()) {
+    const std::string value = wanted(field) ? value_text(field, trial) : "";
+    if (!value.empty()) lines += fmt::format("{}{:<{}}  {}\n", indent, field.name, width, value);
+  }
+  return lines;
+}
+
+// A line about the timed steps of one rank.
+std::string steps_line(const StepTimes& steps) {
+  std::vector<double> timed;
+  std::string warmup;
+  for (std::size_t i = 0; i < steps.time_s.size(); ++i) {
+    if (std::isnan(steps.time_s[i])) continue;
+    if (static_cast<std::int64_t>(i) >= steps.warmup_steps) {
+      timed.push_back(steps.time_s[i]);
+    } else {
+      warmup += (warmup.empty() ? "" : ", ") + format_seconds(steps.time_s[i]);
+    }
+  }
+  std::string line = fmt::format("  rank {}: ", steps.rank);
+  if (!warmup.empty()) line += "warm-up " + warmup + "; ";
+  if (timed.empty()) return line + "no timed step\n";
+  std::sort(timed.begin(), timed.end());
+  const auto p95 =
+      static_cast<std::size_t>(std::ceil(0.95 * static_cast<double>(timed.size()))) - 1;
+  return line + fmt::format("{} timed: shortest {}, median {}, 95th percentile {}, longest {}\n",
+                            timed.size(), format_seconds(timed.front()),
+                            format_seconds(*median(timed)), format_seconds(timed[p95]),
+                            format_seconds(timed.back()));
+}
+
+std::string ranks_table(const std::vector<RankRecord>& ranks) {
+  Table table;
+  const std::vector<std::string_view> left_out = {"run_id", "trial_id", "repeat", "attempt"};
+  std::vector<const Field<RankRecord>*> columns;
+  for (const Field<RankRecord>& field : fields_of<RankRecord>()) {
+    const bool says_something =
+        std::any_of(ranks.begin(), ranks.end(),
+                    [&](const RankRecord& rank) { return !value_text(field, rank).empty(); });
+    if (!says_something || std::count(left_out.begin(), left_out.end(), field.name) > 0) continue;
+    columns.push_back(&field);
+  }
+  // Turned on its side: a rank has more columns than a screen.
+  table.header = {"rank"};
+  for (const RankRecord& rank : ranks) table.header.push_back(fmt::format("{}", rank.rank));
+  for (const Field<RankRecord>* field : columns) {
+    if (field->name == "rank") continue;
+    std::vector<std::string> row = {std::string(field->name)};
+    for (const RankRecord& rank : ranks) {
+      std::string value = value_text(*field, rank);
+      std::replace(value.begin(), value.end(), '\n', ' ');
+      row.push_back(std::move(value));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return render(table, TableFormat::kText);
+}
+
+std::string explain_attempt(const AttemptRecord& attempt, const std::string& fields) {
+  const TrialRecord& trial = attempt.trial;
+  std::string text =
+      fmt::format("\nRepeat {}, attempt {}: {}", trial.repeat, trial.attempt, trial.outcome);
+  if (!trial.reason.empty()) text += fmt::format(" ({})", trial.reason);
+  text += '\n';
+  if (!trial.message.empty()) text += indented(trial.message, "  ");
+  text += fields;
+  if (!attempt.ranks.empty()) text.append("\n").append(indented(ranks_table(attempt.ranks), "  "));
+  if (!attempt.steps.empty()) text += "\n  Step times\n";
+  for (const StepTimes& steps : attempt.steps) text.append("  ").append(steps_line(steps));
+  if (!attempt.software.switches.empty())
+    text.append(fmt::format("\n  Switches: {}\n", attempt.software.switches));
+  if (!attempt.software.environment.empty())
+    text.append("\n  Environment\n").append(indented(attempt.software.environment, "    "));
+  if (!attempt.log.empty()) text.append("\n  Log\n").append(indented(attempt.log, "    | "));
+  return text;
+}
+
+}  // namespace
+
+std::string explain_attempts(const std::vector<AttemptRecord>& attempts) {
+  if (attempts.empty()) return "";
+  const TrialRecord& first = attempts.front().trial;
+  const auto shared = [&](const TrialField& field) {
+    return std::all_of(attempts.begin(), attempts.end(), [&](const AttemptRecord& attempt) {
+      return value_text(field, attempt.trial) == value_text(field, first);
+    });
+  };
+  std::string text = fmt::format("Trial {}: {} on {}, {}, batch {}\n", first.trial_id, first.model,
+                                 first.gpu.empty() ? first.gpu_requested : first.gpu,
+                                 first.precision, first.batch_size);
+  text += list_fields(first, "  ", shared);
+  for (const AttemptRecord& attempt : attempts)
+    text += explain_attempt(attempt, list_fields(attempt.trial, "  ", [&](const TrialField& field) {
+                              return !shared(field);
+                            }));
+  return text;
+}
+
+namespace {
+
+std::string running(const Json& device) {
+  const Json& runs = device["runs"];
+  return fmt::format(
+      "running: repeat {}, attempt {} on {} (device {}, {}), phase {}, step {}, since {}\n",
+      runs.value("repeat", 0), runs.value("attempt", 1), device.value("host", "?"),
+      device.value("device", 0), device.value("type", "?"), runs.value("phase", "?"),
+      runs.value("step", 0), format_seconds(runs.value("since_s", 0.0)));
+}
+
+Json list_of(const Json& status, const char* key) {
+  const auto it = status.find(key);
+  return it != status.end() && it->is_array() ? *it : Json::array();
+}
+
+}  // namespace
+
+std::string explain_standing(const sweeps::TrialSpec& spec, const std::string& trial_id,
+                             const Json& status) {
+  if (!status.is_object())
+    return "not run yet, and no sweep is running on this file: batchsweep run goes on with it\n";
+  std::string text;
+  for (const Json& device : list_of(status, "devices")) {
+    if (device.contains("runs") && device["runs"].value("trial", "") == trial_id)
+      text += running(device);
+  }
+  const Json next = list_of(status, "next");
+  for (const Json& waiting : next) {
+    if (waiting.value("trial", "") == trial_id)
+      text += fmt::format("waiting: repeat {}: {}\n", waiting.value("repeat", 0),
+                          waiting.value("why", ""));
+  }
+  for (const Json& skipped : list_of(status, "skipped")) {
+    const bool same = skipped.value("gpu", "") == spec.gpu &&
+                      skipped.value("precision", "") == spec.precision &&
+                      skipped.value("world_size", std::int64_t{1}) == spec.world_size;
+    if (same) text += fmt::format("skipped: {}\n", skipped.value("why", ""));
+  }
+  if (!text.empty()) return text;
+  const auto waiting =
+      status.contains("counts") ? status["counts"].value("waiting", std::int64_t{0}) : 0;
+  text = fmt::format("waiting: {} trials wait, others stand before it", waiting);
+  if (!next.empty())
+    text += fmt::format("; the next one waits because: {}", next.front().value("why", ""));
+  return text + '\n';
+}
+
+}  // namespace batchsweep::results

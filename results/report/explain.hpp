@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything known about one trial, for people: its attempts as recorded, or why it has none yet.
+// Pure; the reader and the status file are asked by whoever calls.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "results/record/trial_record.hpp"
+#include "sweeps/trial_spec.hpp"
+
+namespace batchsweep::results {
+
+// Columns that all attempts share once, then each attempt with its evidence, ranks, step times and
+// log.
+[[nodiscard]] std::string explain_attempts(const std::vector<AttemptRecord>& attempts);
+
+// Where a trial without a row stands, from a running sweep's status (null: none runs): "running on
+// ...", "waiting: ...", "skipped: ...".
+[[nodiscard]] std::string explain_standing(const sweeps::TrialSpec& spec,
+                                           const std::string& trial_id, const Json& status);
+
+}  // namespace batchsweep::results
