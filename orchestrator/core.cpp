@@ -48,8 +48,9 @@ bool Core::finished() const {
   if (state.stop != State::Stop::kNo) return true;
   if (state.table.count(SlotState::kWaiting) == 0 && state.table.count(SlotState::kAbsent) == 0)
     return true;
-  return state.open && state.skip_cursor == state.table.size() && !state.something_can_start() &&
-         !state.lingerers_may_return();
+  // Whatever can start has been started by the last event; now nothing runs that could free a
+  // device.
+  return state.open && state.skip_cursor == state.table.size() && !state.lingerers_may_return();
 }
 
 bool Core::work_left() const {

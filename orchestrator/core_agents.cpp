@@ -63,8 +63,12 @@ void Core::State::beat() {
 }
 
 void Core::State::give_up_silent_agents() {
-  // Nobody is judged for a time in which the orchestrator itself did not listen.
-  if (!last_tick || now - *last_tick > seconds(options.lease_s / 2)) return;
+  // Nobody is judged for a time in which the orchestrator itself did not listen: all leases begin
+  // anew.
+  if (last_tick && now - *last_tick > seconds(options.lease_s / 2)) {
+    for (auto& [id, agent] : cluster.agents()) agent.last_heard = now;
+    return;
+  }
   std::vector<protocol::PeerId> silent;
   for (const auto& [id, agent] : cluster.agents()) {
     if (agent.life == Cluster::Life::kAlive && now - agent.last_heard > seconds(options.lease_s))

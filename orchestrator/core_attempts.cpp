@@ -31,7 +31,7 @@ void Core::State::start_what_can() {
     const KindId id = kind_of_trial[table.trial_of(placement->slot)];
     if (options.end_at &&
         now + seconds(expected.at_most_s(id, sweep.limits.time_s)) > *options.end_at) {
-      scheduler.release(placement->devices);
+      for (const DeviceId device : placement->devices) scheduler.release(device);
       ++set_aside;  // it would not end in time, now or later
       continue;
     }
@@ -115,13 +115,26 @@ void Core::State::kill(Attempt& attempt, double wait_s) {
 void Core::State::conclude_overdue() {
   std::vector<protocol::AttemptKey> overdue;
   for (const auto& [key, attempt] : attempts) {
-    if (!attempt.lingers_since && attempt.deadline && now >= *attempt.deadline)
-      overdue.push_back(key);
+    if (attempt.lingers_since || !attempt.deadline || now < *attempt.deadline) continue;
+    if (attempt.stopping || !awaits_lease(attempt)) overdue.push_back(key);
   }
   for (const protocol::AttemptKey& key : overdue) conclude(attempts.at(key));
 }
 
-void Core::State::conclude(Attempt& attempt) {
+// All that is known is that a peer vanished, and an agent of a rank without an end is silent: its
+// lease will tell.
+bool Core::State::awaits_lease(const Attempt& attempt) const {
+  bool silent = false;
+  for (const RankState& rank : attempt.ranks) {
+    if (rank.ended && rank.ended->evidence.kind < protocol::EvidenceKind::kLostPeer) return false;
+    if (!rank.ended)
+      silent = silent || now - cluster.find(rank.agent)->last_heard > seconds(2 * options.beat_s);
+  }
+  return silent;
+}
+
+// One piece of evidence a rank, in the order of arrival; what is missing counts as killed.
+std::vector<RankEvidence> Core::State::evidence_of(const Attempt& attempt) const {
   std::vector<const RankState*> ended;
   for (const RankState& rank : attempt.ranks) {
     if (rank.ended) ended.push_back(&rank);
@@ -136,7 +149,11 @@ void Core::State::conclude(Attempt& attempt) {
                         own_evidence(protocol::EvidenceKind::kKilled, attempt.ranks[rank].phase,
                                      "was killed, its end was not waited for")});
   }
-  const Verdict verdict = judge(evidence, attempt.stopping);
+  return evidence;
+}
+
+void Core::State::conclude(Attempt& attempt) {
+  const Verdict verdict = judge(evidence_of(attempt), attempt.stopping);
   if (relaunch(attempt, verdict)) return;
 
   const bool final = table.end(attempt.slot, verdict.outcome, verdict.reason);
@@ -174,25 +191,20 @@ bool Core::State::relaunch(Attempt& attempt, const Verdict& verdict) {
 // Gives the devices back, but for those that are not clean or that a process still sits on. May end
 // the attempt's life.
 void Core::State::leave_devices(Attempt& attempt, const Verdict& verdict) {
-  std::vector<DeviceId> devices;
   bool lingers = false;
   for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
     const RankState& state = attempt.ranks[rank];
-    devices.push_back(state.device);
     std::erase(cluster.host(cluster.device(state.device).host).attempts, attempt.key);
     const bool unclean = verdict.reason == results::Reason::kDeviceNotClean &&
                          std::cmp_equal(rank, verdict.guilty_rank.value_or(-1));
     if (unclean) cluster.quarantine(state.device);
-    if (unclean || !state.ended) {
-      for (const DeviceId view : cluster.views_of(state.device)) scheduler.remove_device(view);
-    }
+    if (unclean || !state.ended) take_out_of_service(state.device);
     if (state.ended) {
-      cluster.release(state.device);
+      release(state.device);
     } else {
       lingers = true;
     }
   }
-  scheduler.release(devices);
   if (lingers) {
     attempt.lingers_since = now;
   } else {
@@ -200,13 +212,23 @@ void Core::State::leave_devices(Attempt& attempt, const Verdict& verdict) {
   }
 }
 
+void Core::State::release(DeviceId device) {
+  cluster.release(device);
+  scheduler.release(device);
+}
+
+void Core::State::take_out_of_service(DeviceId device) {
+  for (const DeviceId view : cluster.views_of(device)) scheduler.remove_device(view);
+}
+
 void Core::State::lingering_rank_ended(Attempt& attempt, const RankState& rank) {
-  cluster.release(rank.device);
+  release(rank.device);
   if (cluster.usable(rank.device)) {
     for (const DeviceId view : cluster.views_of(rank.device)) scheduler.restore_device(view);
   }
-  if (std::cmp_equal(attempt.ended, attempt.ranks.size()))
+  if (std::cmp_equal(attempt.ended, attempt.ranks.size())) {
     attempts.erase(attempts.find(attempt.key));
+  }
 }
 
 bool Core::State::lingerers_may_return() const {

@@ -161,14 +161,4 @@ void Core::State::record_what_cannot_run() {
   }
 }
 
-bool Core::State::something_can_start() const {
-  if (!may_start()) return false;
-  for (std::size_t id = 0; id < kinds.size(); ++id) {
-    if (scheduler.waiting(static_cast<KindId>(id)) > 0 &&
-        scheduler.could_hold(static_cast<KindId>(id)))
-      return true;
-  }
-  return false;
-}
-
 }  // namespace batchsweep::orchestrator

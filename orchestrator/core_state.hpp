@@ -94,7 +94,6 @@ struct Core::State {
   void say_what_cannot_run(const std::vector<KindOfTrial::Fate>& before);
   void record_what_cannot_run();
   void enqueue(SlotId slot);
-  [[nodiscard]] bool something_can_start() const;
   [[nodiscard]] const KindOfTrial& kind(SlotId slot) const {
     return kinds[kind_of_trial[table.trial_of(slot)]];
   }
@@ -110,7 +109,11 @@ struct Core::State {
   void conclude(Attempt& attempt);
   [[nodiscard]] bool relaunch(Attempt& attempt, const Verdict& verdict);
   void leave_devices(Attempt& attempt, const Verdict& verdict);
+  void release(DeviceId device);
+  void take_out_of_service(DeviceId device);
   void conclude_overdue();
+  [[nodiscard]] bool awaits_lease(const Attempt& attempt) const;
+  [[nodiscard]] std::vector<RankEvidence> evidence_of(const Attempt& attempt) const;
   void lingering_rank_ended(Attempt& attempt, const RankState& rank);
   [[nodiscard]] bool lingerers_may_return() const;
 };

@@ -33,7 +33,7 @@ struct Unit {
 
 struct Host {
   std::vector<DeviceId> views;
-  int trials = 0;  // that have devices here
+  int busy = 0;  // units in use
   bool exclusive = false;
 };
 
@@ -89,7 +89,6 @@ struct Scheduler::State {
   std::optional<std::vector<DeviceId>> fit_over_hosts(const Type& type, const Needs& needs,
                                                       std::size_t most_hosts) const;
   void take(const std::vector<DeviceId>& devices, bool exclusive);
-  std::set<std::size_t> hosts_of(const std::vector<DeviceId>& devices) const;
   std::optional<Placement> place_on(std::size_t type);
   std::uint64_t key_of(const WaitingTrial& trial) const;
   std::string why(const Kind& kind);
@@ -147,7 +146,7 @@ std::optional<std::vector<DeviceId>> Scheduler::State::fit(Type& type, const Nee
     return options.over_hosts ? fit_over_hosts(type, needs, *wanted_hosts) : std::nullopt;
   for (const auto& [negative_free, host] : type.by_free) {
     if (-negative_free < needs.world_size) return std::nullopt;
-    if (needs.exclusive_host && hosts.at(host).trials > 0) continue;
+    if (needs.exclusive_host && hosts.at(host).busy > 0) continue;
     const std::vector<DeviceId>& pool = type.free.at(host);
     return std::vector<DeviceId>(pool.begin(), pool.begin() + needs.world_size);
   }
@@ -160,7 +159,7 @@ std::optional<std::vector<DeviceId>> Scheduler::State::fit_over_hosts(
   std::vector<DeviceId> devices;
   std::size_t used = 0;
   for (const auto& [negative_free, host] : type.by_free) {
-    if (needs.exclusive_host && hosts.at(host).trials > 0) continue;
+    if (needs.exclusive_host && hosts.at(host).busy > 0) continue;
     for (const DeviceId id : type.free.at(host)) {
       if (devices.size() < wanted) devices.push_back(id);
     }
@@ -170,23 +169,15 @@ std::optional<std::vector<DeviceId>> Scheduler::State::fit_over_hosts(
   return devices;
 }
 
-std::set<std::size_t> Scheduler::State::hosts_of(const std::vector<DeviceId>& devices) const {
-  std::set<std::size_t> found;
-  for (const DeviceId id : devices) found.insert(views[id].host);
-  return found;
-}
-
 void Scheduler::State::take(const std::vector<DeviceId>& devices, bool exclusive) {
   for (const DeviceId id : devices) {
     Unit& unit = units.at(views[id].unit);
     BATCHSWEEP_ASSERT(!unit.busy);
     unit.busy = true;
     for (const DeviceId view : unit.views) refresh(view);
-  }
-  for (const std::size_t id : hosts_of(devices)) {
-    Host& host = hosts.at(id);
-    ++host.trials;
-    if (!exclusive) continue;
+    Host& host = hosts.at(views[id].host);
+    ++host.busy;
+    if (!exclusive || host.exclusive) continue;
     host.exclusive = true;
     refresh_host(host);
   }
@@ -280,22 +271,18 @@ void Scheduler::add_device(const DeviceView& device) {
   state_->refresh(device.id);
 }
 
-void Scheduler::release(const std::vector<DeviceId>& devices) {
-  for (const DeviceId id : devices) {
-    Unit& unit = state_->units.at(state_->views[id].unit);
-    BATCHSWEEP_ASSERT(unit.busy);
-    unit.busy = false;
-    for (const DeviceId view : unit.views) state_->refresh(view);
-    // Also where no device becomes free: an idle host may be what an exclusive trial waits for.
-    state_->changed_types.insert(state_->views[id].type);
-  }
-  for (const std::size_t id : state_->hosts_of(devices)) {
-    Host& host = state_->hosts.at(id);
-    --host.trials;
-    if (!host.exclusive) continue;
-    host.exclusive = false;
-    state_->refresh_host(host);
-  }
+void Scheduler::release(DeviceId device) {
+  const View& released = state_->views[device];
+  Unit& unit = state_->units.at(released.unit);
+  BATCHSWEEP_ASSERT(unit.busy);
+  unit.busy = false;
+  for (const DeviceId view : unit.views) state_->refresh(view);
+  Host& host = state_->hosts.at(released.host);
+  if (--host.busy > 0) return;
+  host.exclusive = false;
+  state_->refresh_host(host);
+  // Also where no device became free by it: an idle host may be what an exclusive trial waits for.
+  for (const DeviceId view : host.views) state_->changed_types.insert(state_->views[view].type);
 }
 
 void Scheduler::remove_device(DeviceId device) { state_->set_gone(device, true); }

@@ -76,8 +76,8 @@ class Scheduler {
   KindId add_kind(const Needs& needs);
   void add(const WaitingTrial& trial);
   void add_device(const DeviceView& device);
-  // All devices of a placement come back together; what was removed meanwhile stays out.
-  void release(const std::vector<DeviceId>& devices);
+  // A device of a placement comes back; one that was removed meanwhile stays out.
+  void release(DeviceId device);
   // Gone or out of service, whether free or in use; and back in service.
   void remove_device(DeviceId device);
   void restore_device(DeviceId device);
