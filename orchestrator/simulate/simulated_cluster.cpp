@@ -39,6 +39,7 @@ struct SimulatedAgent {
   bool given_up = false;
   std::map<std::pair<AttemptKey, std::int64_t>, RunningRank> ranks;
   std::vector<protocol::AgentMessage> unsaid;  // while silent
+  std::vector<protocol::OrchestratorMessage> unheard;
   Instant last_arrival{};
   [[nodiscard]] bool quiet() const { return dead || silent; }
 };
@@ -89,6 +90,7 @@ struct SimulatedCluster::State {
   std::size_t on_the_way = 0;  // messages that travel with a delay
   Travel travel;
 
+  void obey(PeerId agent, const protocol::OrchestratorMessage& message);
   void start(PeerId agent, const protocol::StartRanks& message);
   void kill(PeerId agent, const std::optional<AttemptKey>& key, bool tell);
   void say(PeerId agent, protocol::AgentMessage message);
@@ -118,19 +120,25 @@ std::vector<std::string> SimulatedCluster::device_types(const sweeps::SweepSpec&
 
 void SimulatedCluster::execute(const Send& command, Instant now) {
   state_->now = std::max(state_->now, now);
-  const PeerId id = command.agent;
-  if (id < 0 || id >= agents() || state_->agents[static_cast<std::size_t>(id)].quiet()) return;
-  if (const auto* message = std::get_if<protocol::StartRanks>(&command.message)) {
-    state_->start(id, *message);
-  } else if (const auto* killed = std::get_if<protocol::KillAttempt>(&command.message)) {
-    state_->kill(id, killed->key, true);
-  } else if (std::holds_alternative<protocol::Shutdown>(command.message)) {
-    state_->kill(id, std::nullopt, false);
-  }
+  if (command.agent >= 0 && command.agent < agents()) state_->obey(command.agent, command.message);
 }
 
 void SimulatedCluster::give_up(PeerId agent) {
   state_->agents.at(static_cast<std::size_t>(agent)).given_up = true;
+}
+
+void SimulatedCluster::State::obey(PeerId id, const protocol::OrchestratorMessage& message) {
+  SimulatedAgent& agent = agents[static_cast<std::size_t>(id)];
+  if (agent.dead) return;
+  if (agent.silent) {
+    agent.unheard.push_back(message);
+  } else if (const auto* wanted = std::get_if<protocol::StartRanks>(&message)) {
+    start(id, *wanted);
+  } else if (const auto* unwanted = std::get_if<protocol::KillAttempt>(&message)) {
+    kill(id, unwanted->key, true);
+  } else if (std::holds_alternative<protocol::Shutdown>(message)) {
+    kill(id, std::nullopt, false);
+  }
 }
 
 void SimulatedCluster::State::start(PeerId id, const protocol::StartRanks& message) {
@@ -246,9 +254,8 @@ void SimulatedCluster::State::happen(Happening happening) {
 // An agent that is gone and not yet missed, or messages on their way: then time passes in small
 // steps, as it does in the world.
 bool SimulatedCluster::State::trouble() const {
-  return on_the_way > 0 || std::ranges::any_of(agents, [](const SimulatedAgent& agent) {
-           return agent.quiet() && !agent.given_up;
-         });
+  const auto missing = [](const SimulatedAgent& agent) { return agent.quiet() && !agent.given_up; };
+  return on_the_way > 0 || (travel && !happenings.empty()) || std::ranges::any_of(agents, missing);
 }
 
 void SimulatedCluster::State::tick() {
@@ -292,8 +299,12 @@ void SimulatedCluster::silence(PeerId agent) {
 void SimulatedCluster::unsilence(PeerId id) {
   SimulatedAgent& agent = state_->agents.at(static_cast<std::size_t>(id));
   agent.silent = false;
-  for (protocol::AgentMessage& message : std::exchange(agent.unsaid, {}))
+  for (protocol::AgentMessage& message : std::exchange(agent.unsaid, {})) {
     state_->say(id, std::move(message));
+  }
+  for (const protocol::OrchestratorMessage& message : std::exchange(agent.unheard, {})) {
+    state_->obey(id, message);
+  }
 }
 
 void SimulatedCluster::set_travel(Travel travel) { state_->travel = std::move(travel); }
@@ -301,7 +312,7 @@ void SimulatedCluster::set_travel(Travel travel) { state_->travel = std::move(tr
 std::size_t SimulatedCluster::ranks_alive() const {
   std::size_t alive = 0;
   for (const SimulatedAgent& agent : state_->agents)
-    alive += agent.quiet() ? 0 : agent.ranks.size();
+    alive += agent.quiet() || agent.given_up ? 0 : agent.ranks.size();
   return alive;
 }
 

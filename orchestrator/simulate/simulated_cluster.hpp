@@ -34,16 +34,16 @@ class SimulatedCluster {
   [[nodiscard]] std::optional<std::pair<Instant, Event>> next();
 
   // ---- trouble, for tests
-  // From now on the agent says nothing and does nothing that is told; its trials go on.
+  // From now on nothing reaches the agent and nothing comes from it; its trials go on.
   void silence(protocol::PeerId agent);
-  // It can be heard again, and says what it had to say meanwhile.
+  // Its line works again: what was said meanwhile, both ways, arrives late.
   void unsilence(protocol::PeerId agent);
   // How each message of an agent travels: a delay for each time that it arrives (two: it comes
   // twice). Messages of one agent never overtake each other; those of different agents do.
   using Travel =
       std::function<std::vector<Duration>(protocol::PeerId, const protocol::AgentMessage&)>;
   void set_travel(Travel travel);
-  // Ranks that have not ended on agents that live.
+  // Ranks that have not ended on agents that live and were not given up.
   [[nodiscard]] std::size_t ranks_alive() const;
 
  private:
