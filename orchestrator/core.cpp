@@ -84,10 +84,11 @@ void Core::State::on(const AgentJoined& event) {
 
 void Core::State::on(const AgentSaid& event) {
   const Cluster::Agent* agent = cluster.find(event.agent);
-  // Refused or given up: it shall end what it runs. A late result of a lost attempt is kept apart
-  // all the same.
+  // Refused or given up: it shall end what it runs.
   if (agent == nullptr || agent->life == Cluster::Life::kGivenUp) {
     send(event.agent, protocol::Shutdown{});
+    const auto* late = std::get_if<protocol::RankEnded>(&event.message);
+    if (late != nullptr) rank_ended_late(event.agent, *late);
     return;
   }
   cluster.heard(event.agent, now);
@@ -139,7 +140,7 @@ void Core::State::on(const Recorded& event) {
   const Pending record = found->second;
   pending.erase(found);
   if (event.key.attempt == 0) --skips_pending;
-  if (record.absent) return;
+  if (record.aside) return;
   table.recorded(record.slot, record.final, record.failure);
   if (!record.final) enqueue(record.slot);
 }

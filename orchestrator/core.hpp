@@ -47,6 +47,7 @@ struct Send {
 struct NoteStarted {  // a frame in the journal, before the Send that starts it
   protocol::AttemptKey key;
 };
+// Asked for once an attempt, and once more where the result of a lost one arrives late: that one changes no row.
 struct RecordAttempt {
   protocol::AttemptKey key;
   bool final = false;

@@ -164,7 +164,32 @@ void Core::State::conclude(Attempt& attempt) {
   pending[attempt.key] = {
       .slot = attempt.slot, .final = final, .failure = results::is_failure(verdict.outcome)};
   out.push_back(RecordAttempt{.key = attempt.key, .final = final, .record = std::move(record)});
+  if (verdict.outcome == results::Outcome::kLost) lost.insert_or_assign(attempt.key, attempt);
   leave_devices(attempt, verdict);
+}
+
+// The trial was counted as lost and may run again by now, so this is one more record of the old
+// attempt and changes no row.
+void Core::State::rank_ended_late(protocol::PeerId agent, const protocol::RankEnded& message) {
+  const auto found = lost.find(message.key);
+  if (found == lost.end() || pending.contains(message.key) || stop == Stop::kNow) return;
+  Attempt& attempt = found->second;
+  if (message.rank < 0 || std::cmp_greater_equal(message.rank, attempt.ranks.size())) return;
+  RankState& rank = attempt.ranks[static_cast<std::size_t>(message.rank)];
+  if (rank.agent != agent) return;
+  rank.ended = message;
+  const auto missing = [](const RankState& state) {
+    return !state.ended || state.ended->evidence.kind == protocol::EvidenceKind::kAgentLost;
+  };
+  if (std::ranges::any_of(attempt.ranks, missing)) return;
+  Verdict verdict = judge(evidence_of(attempt), false);
+  verdict.evidence.message = "came after its agent was given up: " + verdict.evidence.message;
+  pending[attempt.key] = {.slot = attempt.slot, .final = false, .failure = false, .aside = true};
+  out.push_back(
+      RecordAttempt{.key = attempt.key,
+                    .final = false,
+                    .record = record_attempt(attempt, verdict, cluster, sweep.site, now)});
+  lost.erase(found);
 }
 
 // Nothing of the trial has happened yet, so it is not an attempt of its own.

@@ -152,7 +152,7 @@ void Core::State::record_what_cannot_run() {
     } else {
       table.skip(slot);
     }
-    pending[key] = {.slot = slot, .final = unsupported, .failure = false, .absent = absent};
+    pending[key] = {.slot = slot, .final = unsupported, .failure = false, .aside = absent};
     ++skips_pending;
     out.push_back(RecordAttempt{
         .key = key,

@@ -36,7 +36,7 @@ struct Core::State {
   struct Pending {
     SlotId slot = 0;
     bool final = false, failure = false;
-    bool absent = false;  // of a trial that no device here can hold: its slot does not wait for it
+    bool aside = false;  // its slot does not wait for it: no device here can hold the trial, or the end came too late
   };
   enum class Stop { kNo, kDrain, kNow };
 
@@ -51,6 +51,7 @@ struct Core::State {
   std::vector<KindId> kind_of_trial;  // by index in the grid
   std::map<protocol::AttemptKey, Attempt> attempts;
   std::map<protocol::AttemptKey, Pending> pending;
+  std::map<protocol::AttemptKey, Attempt> lost;  // whose agent was given up, as they were then
 
   Instant now{};
   std::optional<Instant> began, last_tick;
@@ -111,6 +112,7 @@ struct Core::State {
   void leave_devices(Attempt& attempt, const Verdict& verdict);
   void release(DeviceId device);
   void take_out_of_service(DeviceId device);
+  void rank_ended_late(protocol::PeerId agent, const protocol::RankEnded& message);
   void conclude_overdue();
   [[nodiscard]] bool awaits_lease(const Attempt& attempt) const;
   [[nodiscard]] std::vector<RankEvidence> evidence_of(const Attempt& attempt) const;

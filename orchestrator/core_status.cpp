@@ -187,8 +187,8 @@ void Core::check_invariants() const {
   std::size_t skips = 0;
   for (const auto& [key, record] : state.pending) {
     skips += key.attempt == 0;
-    recording += !record.absent;
-    if (!record.absent) BATCHSWEEP_ASSERT(table.slot(record.slot).state == SlotState::kRecording);
+    recording += !record.aside;
+    if (!record.aside) BATCHSWEEP_ASSERT(table.slot(record.slot).state == SlotState::kRecording);
   }
   BATCHSWEEP_ASSERT(recording == table.count(SlotState::kRecording));
   BATCHSWEEP_ASSERT(skips == state.skips_pending);

@@ -69,7 +69,8 @@ Verdict judge(const std::vector<RankEvidence>& ended, bool stopping) {
   return verdict;
 }
 
-protocol::Evidence own_evidence(EvidenceKind kind, results::Phase phase, const std::string& message) {
+protocol::Evidence own_evidence(EvidenceKind kind, results::Phase phase,
+                                const std::string& message) {
   protocol::Evidence evidence;
   evidence.kind = kind;
   evidence.phase = phase;

@@ -31,6 +31,7 @@ struct Journal {
   };
   std::map<Pair, std::vector<Row>> rows;           // durable ones, in order
   std::map<Pair, std::set<std::int64_t>> started;  // attempt numbers
+  std::set<protocol::AttemptKey> late;             // lost attempts whose end came after all
   [[nodiscard]] std::vector<results::RecordedState> recorded() const;
 };
 

@@ -44,11 +44,16 @@ TEST_F(LostAgentTest, WhenItSpeaksAgainItIsToldToRest) {
   EXPECT_THAT(commands(), ElementsAre("to 1: shutdown"));
 }
 
-TEST_F(LostAgentTest, ALateEndOfItsTrialChangesNothing) {
+TEST_F(LostAgentTest, ALateEndOfItsTrialIsRecordedButChangesNothing) {
   lose_agent_1();
-  completed(1, "b16");
-  EXPECT_THAT(commands(), ElementsAre("to 1: shutdown"));
   recorded("b16");
+  completed(1, "b16");
+  EXPECT_THAT(commands(), ElementsAre("to 1: shutdown", "record b16:0:1 completed"));
+  EXPECT_EQ(records_.back().record.trial.message, "came after its agent was given up: ");
+  completed(1, "b16");
+  EXPECT_THAT(commands(), ElementsAre("to 1: shutdown")) << "once only";
+  recorded("b16");
+  EXPECT_EQ(core_->progress().done, 0);
   completed(0, "b8");
   EXPECT_THAT(commands(), ElementsAre("record b8:0:1 completed, final", "started b16:0:2",
                                       "to 0: start b16:0:2 0>0"));
