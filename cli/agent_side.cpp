@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/agent_side.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+
+#include "worker/agent/device_inventory.hpp"
+#include "worker/protocol/codec.hpp"
+
+namespace batchsweep::cli {
+
+AgentSide::AgentSide(protocol::Transport& transport, std::string program)
+    : transport_(transport), program_(std::move(program)) {}
+
+void AgentSide::handle(std::string_view bytes, Instant now) {
+  const protocol::OrchestratorMessage message = protocol::decode_orchestrator_message(bytes);
+  if (const auto* first = std::get_if<protocol::Configure>(&message)) {
+    configure(*first, now);
+  } else if (agent_ != nullptr) {
+    agent_->handle(message, now);
+  } else if (std::holds_alternative<protocol::Shutdown>(message)) {
+    dismissed_ = true;
+  }
+}
+
+void AgentSide::configure(const protocol::Configure& configure, Instant now) {
+  const agent::FoundHost host = agent::take_stock(transport_.self(), program_);
+  agent::AgentConfig config = agent::make_agent_config(
+      configure.build_id, host, agent::offered_devices(host, configure.devices, configure.rehearsal), program_);
+  for (std::string& line : agent::kill_leftovers()) config.notices.push_back(std::move(line));
+  launcher_ = agent::make_process_launcher();
+  agent_ = std::make_unique<agent::Agent>(std::move(config), *launcher_);
+  transport_.send(0, protocol::Role::kOrchestrator, protocol::encode(agent_->start(now)));
+}
+
+bool AgentSide::advance(Instant now) {
+  if (agent_ == nullptr) return false;
+  agent_->advance(now);
+  const std::vector<protocol::AgentMessage> outgoing = agent_->take_outgoing();
+  for (const protocol::AgentMessage& message : outgoing) {
+    transport_.send(0, protocol::Role::kOrchestrator, protocol::encode(message));
+  }
+  return !outgoing.empty();
+}
+
+void AgentSide::stop(Instant now) {
+  if (agent_ != nullptr) {
+    agent_->handle(protocol::OrchestratorMessage(protocol::Shutdown{}), now);
+  } else {
+    dismissed_ = true;
+  }
+}
+
+std::vector<int> AgentSide::descriptors() const {
+  return agent_ != nullptr ? agent_->descriptors() : std::vector<int>{};
+}
+
+Duration AgentSide::until_next_deadline(Instant now) const {
+  return agent_ != nullptr ? agent_->until_next_deadline(now) : std::chrono::seconds(1);
+}
+
+void wait_for_any(const std::vector<int>& descriptors, Duration at_most) {
+  std::vector<pollfd> polled;
+  polled.reserve(descriptors.size());
+  for (const int fd : descriptors) polled.push_back({fd, POLLIN, 0});
+  const Duration wait = std::max(at_most, Duration::zero());
+  const timespec time{static_cast<time_t>(wait / std::chrono::seconds(1)),
+                      static_cast<long>((wait % std::chrono::seconds(1)).count())};
+  (void)ppoll(polled.data(), polled.size(), &time, nullptr);
+}
+
+}  // namespace batchsweep::cli

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/orchestrator_side.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/units.hpp"
+#include "cli/cancel_file.hpp"
+#include "cli/time_limits.hpp"
+#include "orchestrator/transport/transports.hpp"
+#include "results/store/status_file.hpp"
+#include "worker/protocol/codec.hpp"
+
+namespace batchsweep::cli {
+namespace {
+
+using orchestrator::Command;
+
+constexpr Duration kJoinWait = std::chrono::seconds(10);
+constexpr Duration kTick = std::chrono::milliseconds(100);
+// mpirun kills its ranks two seconds after Ctrl-C: by then everything must be saved.
+constexpr Duration kStopWaitUnderMpi = std::chrono::milliseconds(500), kStopWait = std::chrono::seconds(5);
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+}  // namespace
+
+OrchestratorSide::OrchestratorSide(RunSetup& setup, protocol::Transport& transport, Instant now)
+    : setup_(setup), transport_(transport), join_until_(now + kJoinWait), next_tick_(now), next_look_(now) {
+  drain_at_ = drain_time(setup.options.until, setup.options.budget, setup.clock);
+  protocol::Configure configure;
+  configure.build_id = BATCHSWEEP_VERSION;
+  configure.devices = setup.sweep.devices;
+  configure.rehearsal = setup.sweep.rehearsal.has_value();
+  for (protocol::PeerId peer = 0; peer < transport.size(); ++peer) {
+    transport_.send(peer, protocol::Role::kAgent, protocol::encode(protocol::OrchestratorMessage(configure)));
+  }
+}
+
+void OrchestratorSide::receive(protocol::PeerId from, std::string_view bytes, Instant now) {
+  protocol::AgentMessage message = protocol::decode_agent_message(bytes);
+  if (auto* registration = std::get_if<protocol::Register>(&message)) {
+    for (const std::string& notice : registration->notices) setup_.progress.say(registration->host.hostname + ": " + notice);
+    if (setup_.core == nullptr) {
+      joined_[from] = std::move(*registration);
+    } else {
+      execute(setup_.core->handle(orchestrator::AgentJoined{from, std::move(*registration)}, now), now);
+    }
+  } else if (setup_.core != nullptr) {
+    execute(setup_.core->handle(orchestrator::AgentSaid{from, std::move(message)}, now), now);
+  }
+}
+
+void OrchestratorSide::begin(Instant now) {
+  std::vector<std::string> types;
+  for (const auto& [peer, registration] : joined_) {
+    for (const protocol::DeviceOffer& device : registration.devices) {
+      if (std::find(types.begin(), types.end(), device.type) == types.end()) types.push_back(device.type);
+    }
+  }
+  make_core(setup_, types, transport_.size());
+  for (auto& [peer, registration] : joined_) {
+    execute(setup_.core->handle(orchestrator::AgentJoined{peer, std::move(registration)}, now), now);
+  }
+  joined_.clear();
+}
+
+bool OrchestratorSide::advance(Instant now) {
+  sent_ = false;
+  if (setup_.core == nullptr) {
+    const bool all_here = joined_.size() == static_cast<std::size_t>(transport_.size());
+    if (!all_here && (now < join_until_ || joined_.empty()) && !wish_) return false;
+    begin(now);
+  }
+  if (now >= next_tick_) {
+    next_tick_ = now + kTick;
+    execute(setup_.core->handle(orchestrator::Tick{}, now), now);
+  }
+  execute(setup_.recorder->sync(*setup_.core, now), now);
+  setup_.store->poll(now);
+  if (now >= next_look_) look_around(now);
+  setup_.progress.refresh(setup_.core->progress(), now);
+  return sent_ || setup_.recorder->pending();
+}
+
+void OrchestratorSide::look_around(Instant now) {
+  next_look_ = now + std::chrono::seconds(1);
+  (void)results::write_status(setup_.results_path, setup_.core->status(now));
+  if (take_cancel_request(setup_.results_path)) stop(StopWish::kDrain, now);
+  if (drain_at_ && now >= *drain_at_) stop(StopWish::kDrain, now);
+}
+
+void OrchestratorSide::execute(std::vector<Command> commands, Instant) {
+  for (Command& command : commands) {
+    std::visit(Overloaded{[&](const orchestrator::Send& send) {
+                            transport_.send(send.agent, protocol::Role::kAgent, protocol::encode(send.message));
+                            sent_ = true;
+                          },
+                          [&](const orchestrator::NoteStarted& note) { setup_.recorder->note_started(note.key); },
+                          [&](const orchestrator::RecordAttempt& record) { setup_.recorder->append(record); },
+                          [&](const orchestrator::GiveUpAgent& give_up) {
+                            setup_.progress.say(give_up.why);
+                            transport_.forget(give_up.agent);
+                          },
+                          [&](const orchestrator::Say& say) { setup_.progress.say(say.text); }},
+               command);
+  }
+}
+
+void OrchestratorSide::stop(StopWish wish, Instant now) {
+  if (wish_ && (*wish_ == StopWish::kNow || *wish_ == wish)) return;
+  wish_ = wish;
+  const bool at_once = wish == StopWish::kNow;
+  setup_.progress.say(at_once ? "stopping now: running trials are killed and recorded as interrupted"
+                              : "ending: running trials finish, nothing new starts (once more: stop now)");
+  if (at_once) give_up_waiting_at_ = now + (orchestrator::launched_under_mpi() ? kStopWaitUnderMpi : kStopWait);
+  if (setup_.core == nullptr) begin(now);
+  const auto mode = at_once ? orchestrator::StopMode::kNow : orchestrator::StopMode::kDrain;
+  execute(setup_.core->handle(orchestrator::StopRequested{mode}, now), now);
+}
+
+bool OrchestratorSide::finished(Instant now) const {
+  if (setup_.core == nullptr) return false;
+  return (setup_.core->finished() && !setup_.recorder->pending()) || (give_up_waiting_at_ && now >= *give_up_waiting_at_);
+}
+
+bool OrchestratorSide::busy() const { return setup_.core != nullptr && setup_.core->progress().running > 0; }
+
+void OrchestratorSide::dismiss_agents() {
+  for (protocol::PeerId peer = 0; peer < transport_.size(); ++peer) {
+    transport_.send(peer, protocol::Role::kAgent, protocol::encode(protocol::OrchestratorMessage(protocol::Shutdown{})));
+  }
+}
+
+}  // namespace batchsweep::cli

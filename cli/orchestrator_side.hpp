@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The orchestrator in process 0 of a run: gathers the agents, drives the core, carries out its commands over transport and results file.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "cli/run_setup.hpp"
+#include "cli/stop_signals.hpp"
+#include "worker/protocol/transport.hpp"
+
+namespace batchsweep::cli {
+
+class OrchestratorSide {
+ public:
+  OrchestratorSide(RunSetup& setup, protocol::Transport& transport, Instant now);
+  void receive(protocol::PeerId from, std::string_view bytes, Instant now);
+  // Once the inbox is empty: time passes, what is pending becomes durable, the file is published. True if anything was sent.
+  bool advance(Instant now);
+  void stop(StopWish wish, Instant now);
+  [[nodiscard]] bool finished(Instant now) const;
+  [[nodiscard]] bool started() const { return setup_.core != nullptr; }
+  [[nodiscard]] bool busy() const;
+  void dismiss_agents();
+
+ private:
+  void begin(Instant now);
+  void execute(std::vector<orchestrator::Command> commands, Instant now);
+  void look_around(Instant now);  // each second: status file, cancel, time limits
+
+  RunSetup& setup_;
+  protocol::Transport& transport_;
+  Instant join_until_, next_tick_, next_look_;
+  std::optional<Instant> drain_at_, give_up_waiting_at_;
+  std::map<protocol::PeerId, protocol::Register> joined_;
+  std::optional<StopWish> wish_;
+  bool sent_ = false;
+};
+
+}  // namespace batchsweep::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `batchsweep run` was asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sweeps/sweep_file.hpp"
+
+namespace batchsweep::cli {
+
+struct RunOptions {
+  std::string sweep_file;
+  sweeps::SweepFileOptions file;
+  std::optional<std::string> results;  // absent: <name>.h5 in the current folder
+  std::vector<std::string> only;
+  std::optional<std::string> rerun;  // "all"
+  bool accept_changes = false;
+  std::optional<std::int64_t> max_trials;
+  std::optional<std::string> until, budget;
+  bool alone = false;
+  std::string program;  // absolute path of this executable
+};
+
+}  // namespace batchsweep::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands between "run was typed" and "the core runs", the same for real and simulated sweeps: the sweep file, the results file, the
+// grid, the core; and the end: publish, summary, exit code.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/run_options.hpp"
+#include "cli/sweep_recorder.hpp"
+#include "orchestrator/core.hpp"
+#include "results/store/results_store.hpp"
+#include "sweeps/grid.hpp"
+
+namespace batchsweep::cli {
+
+struct RunSetup {
+  RunSetup(const RunOptions& run_options, const Clock& wall_clock);
+  RunSetup(const RunSetup&) = delete;  // the grid points into the sweep
+  RunSetup& operator=(const RunSetup&) = delete;
+
+  const RunOptions& options;
+  const Clock& clock;
+  ProgressLine progress;
+  sweeps::SweepSpec sweep;
+  std::string results_path;
+  std::unique_ptr<results::ResultsStore> store;
+  std::unique_ptr<SweepRecorder> recorder;
+  std::unique_ptr<sweeps::Grid> grid;
+  std::unique_ptr<orchestrator::Core> core;
+};
+
+// <name>.h5 in the current folder unless the user named another.
+[[nodiscard]] std::string results_path(const sweeps::SweepSpec& sweep, const std::optional<std::string>& asked);
+
+// Takes the lock; tells what opening noticed. Refuses other software than the recorded one unless the options allow it.
+void open_results(RunSetup& setup);
+// Grid and core, and what has changed since the recorded sweep (kept, new, no longer asked).
+void make_core(RunSetup& setup, const std::vector<std::string>& present_types, int agents);
+
+struct Ending {
+  bool interrupted = false;  // SIGINT
+};
+// Publishes, prints the summary on standard output, gives the exit code: 130, 4, 3, 0, the first that applies.
+[[nodiscard]] ExitCode finish_run(RunSetup& setup, const Ending& ending);
+
+}  // namespace batchsweep::cli

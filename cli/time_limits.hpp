@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// --until 18:00 and --budget "30 min": from when on nothing new starts.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+
+namespace batchsweep::cli {
+
+// The earlier of the two; nullopt without either. `until` is local time, today or, when that is past, tomorrow. Throws UsageError.
+[[nodiscard]] std::optional<Instant> drain_time(const std::optional<std::string>& until, const std::optional<std::string>& budget,
+                                                const Clock& clock);
+
+}  // namespace batchsweep::cli
