@@ -43,7 +43,6 @@ OrchestratorSide::OrchestratorSide(RunSetup& setup, protocol::Transport& transpo
 void OrchestratorSide::receive(protocol::PeerId from, std::string_view bytes, Instant now) {
   protocol::AgentMessage message = protocol::decode_agent_message(bytes);
   if (auto* registration = std::get_if<protocol::Register>(&message)) {
-    for (const std::string& notice : registration->notices) setup_.progress.say(registration->host.hostname + ": " + notice);
     if (setup_.core == nullptr) {
       joined_[from] = std::move(*registration);
     } else {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "cli/software_check.hpp"
+#include "results/store/status_file.hpp"
 
 namespace batchsweep::cli {
 namespace {
@@ -67,6 +68,7 @@ void make_core(RunSetup& setup, const std::vector<std::string>& present_types, i
 ExitCode finish_run(RunSetup& setup, const Ending& ending) {
   setup.progress.finish();
   setup.store->close();
+  results::remove_status(setup.results_path);
   const orchestrator::Progress progress = setup.core->progress();
   std::string summary = fmt::format("{}: {} of {} trials recorded", setup.results_path, progress.done, progress.total);
   if (progress.failures > 0) summary += fmt::format(", {} of them failed", progress.failures);

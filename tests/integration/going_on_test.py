@@ -4,7 +4,7 @@ import os
 import signal
 import unittest
 
-from harness import Sandbox
+from harness import Sandbox, command_line
 
 SWEEP = """
 [sweep]
@@ -84,7 +84,7 @@ class GoingOn(Sandbox):
     def test_sigterm_stops_now_and_the_cut_trial_runs_again(self):
         self.write("s.toml", sweep(batches="[1]", step="10 s"))
         run = self.start("run", "s.toml")
-        self.wait_until(lambda: any(b"player" in open(f"/proc/{p}/cmdline", "rb").read() for p in self.tagged_processes()), 20)
+        self.wait_until(lambda: any("player" in command_line(pid) for pid in self.tagged_processes()), 20)
         run.send_signal(signal.SIGTERM)
         self.assertEqual(run.wait(20), 4)
         self.assertEqual([r["outcome"] for r in self.rows("g.h5")], ["interrupted"])
@@ -123,11 +123,12 @@ class GoingOn(Sandbox):
         self.assertEqual(len(self.rows("g.h5", "attempts")), 2)
 
     def test_a_device_that_is_not_here_is_skipped_and_said(self):
-        text = sweep().replace('gpu = "cpu0"', 'gpu = ["cpu0", "H100 80GB SXM"]')
+        text = sweep().replace('gpu = "cpu0"', 'gpu = ["cpu0", "other"]')
+        text += '[[device]]\nname = "other"\nkind = "cpu"\nmemory = "1 GiB"\nhosts = "nowhere"\n'
         self.write("s.toml", text)
         code, _, err = self.run_program("run", "s.toml")
         self.assertEqual(code, 0, err)
-        self.assertIn("H100 80GB SXM", err)
+        self.assertIn("other", err)
         skipped = [r for r in self.rows("g.h5") if r["outcome"] == "skipped"]
         self.assertEqual({r["reason"] for r in skipped}, {"device_absent"})
         self.assertEqual(len(skipped), 3)
