@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rehearsal: a sweep that plays instead of training (contract, section 6). The file's [rehearsal] as structs, and the pure function
+// Rehearsal: a sweep that plays instead of training. The file's [rehearsal] as structs, and the pure function
 // from (rule, trial, rank, attempt, seed) to the script that player and simulator both play.
 #pragma once
 
@@ -71,6 +71,9 @@ struct PlayedOutOfMemory {
 };
 // Does this rank run out of memory on a device with that limit: by what it needs (in step 1) or by its fault (in fault_step)?
 [[nodiscard]] std::optional<PlayedOutOfMemory> played_out_of_memory(const PlayScript& script, double limit_bytes);
+
+// A curve that falls, so that reports of rehearsals look as they will. Steps count from 1.
+[[nodiscard]] inline double played_loss(std::int64_t step) { return 2.0 / static_cast<double>(step) + 0.1; }
 
 [[nodiscard]] Json to_json(const PlayScript& script);
 [[nodiscard]] PlayScript play_script_from_json(const Json& json);

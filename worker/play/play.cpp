@@ -32,15 +32,14 @@ double now_s() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A curve that falls, so that reports of rehearsals look as they will.
-double played_loss(std::size_t step) { return 2.0 / static_cast<double>(step) + 0.1; }
-
 class Player {
  public:
   Player(const protocol::TrialInput& input, protocol::EventWriter& events)
       : spec_(input.spec),
-        limit_bytes_(input.device.limit_bytes),
         script_(*input.play),
+        out_of_memory_(sweeps::played_out_of_memory(
+            script_, input.device.limit_bytes ? static_cast<double>(*input.device.limit_bytes)
+                                              : script_.reserved_bytes)),
         events_(events) {
     steps_.rank = input.rank;
     steps_.warmup_steps =
@@ -83,10 +82,9 @@ class Player {
   bool take(std::size_t step) {
     const bool faulty =
         script_.fault != sweeps::Fault::kNone && std::cmp_equal(step, script_.fault_step);
-    const bool too_big =
-        limit_bytes_ && script_.allocated_bytes > static_cast<double>(*limit_bytes_);
-    if (too_big || (faulty && script_.fault == sweeps::Fault::kOom))
-      return end_out_of_memory(step), false;
+    if (out_of_memory_ && std::cmp_equal(step, out_of_memory_->step)) {
+      return end_out_of_memory(*out_of_memory_), false;
+    }
     if (faulty) {
       events_.flush();
       commit(script_, events_.fd());
@@ -95,24 +93,23 @@ class Player {
     spend(time_s);
     if (faulty && script_.fault == sweeps::Fault::kNanLoss) return end_diverged(step), false;
     steps_.time_s.push_back(time_s);
-    steps_.loss.push_back(played_loss(step));
+    steps_.loss.push_back(sweeps::played_loss(static_cast<std::int64_t>(step)));
     say(protocol::StepDone{static_cast<std::int64_t>(step), time_s, steps_.loss.back()});
     return true;
   }
 
-  // Asked for all of it, had none of it yet: the script knows one figure, not the way to it.
-  void end_out_of_memory(std::size_t step) {
-    const double limit = limit_bytes_ ? static_cast<double>(*limit_bytes_) : script_.reserved_bytes;
-    const double held = std::max(0.0, std::min(script_.allocated_bytes, limit) / 2);
+  void end_out_of_memory(const sweeps::PlayedOutOfMemory& played) {
     Evidence evidence{.kind = EvidenceKind::kDeviceOutOfMemory, .phase = phase_};
-    evidence.message = fmt::format("played: {:.0f} bytes are needed and the limit is {:.0f}",
-                                   script_.allocated_bytes, limit);
-    evidence.step = static_cast<std::int64_t>(step);
-    evidence.oom_requested_bytes = script_.allocated_bytes - held;
-    evidence.oom_allocated_bytes = held;
-    evidence.oom_reserved_bytes = held;
-    evidence.oom_limit_bytes = limit;
-    measured_.peak_allocated_bytes = measured_.peak_reserved_bytes = held;
+    evidence.message =
+        fmt::format("played: {:.0f} bytes asked for, {:.0f} allocated, the limit is {:.0f}",
+                    played.requested_bytes, played.allocated_bytes, played.limit_bytes);
+    evidence.step = played.step;
+    evidence.oom_requested_bytes = played.requested_bytes;
+    evidence.oom_allocated_bytes = played.allocated_bytes;
+    evidence.oom_reserved_bytes = played.reserved_bytes;
+    evidence.oom_limit_bytes = played.limit_bytes;
+    measured_.peak_allocated_bytes = played.allocated_bytes;
+    measured_.peak_reserved_bytes = played.reserved_bytes;
     events_.write(protocol::Ending{evidence, measured_, steps_});
   }
 
@@ -149,8 +146,8 @@ class Player {
   }
 
   const sweeps::TrialSpec& spec_;
-  std::optional<std::uint64_t> limit_bytes_;
   const sweeps::PlayScript& script_;
+  std::optional<sweeps::PlayedOutOfMemory> out_of_memory_;
   protocol::EventWriter& events_;
   Phase phase_ = Phase::kSetup;
   results::RankRecord measured_;
