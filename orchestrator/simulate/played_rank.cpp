@@ -177,7 +177,18 @@ void measure(const RankToPlay& rank, const Walk& walk, protocol::RankEnded& end)
   }
   end.steps.warmup_steps = std::min(spec.warmup_steps, walk.finished());
   end.steps.time_s.assign(times.begin(), times.begin() + walk.finished());
+  for (std::int64_t step = 1; step <= walk.finished(); ++step) {
+    end.steps.loss.push_back(sweeps::played_loss(step));
+  }
+  if (end.evidence.kind == EvidenceKind::kDeviceOutOfMemory) {
+    end.measured.peak_allocated_bytes = end.evidence.oom_allocated_bytes;
+    end.measured.peak_reserved_bytes = end.evidence.oom_reserved_bytes;
+  }
   if (end.evidence.kind != EvidenceKind::kCompleted) return;
+  if (!end.steps.loss.empty()) {
+    end.measured.loss_first = end.steps.loss.front();
+    end.measured.loss_last = end.steps.loss.back();
+  }
   double window = 0;
   for (std::int64_t i = spec.warmup_steps; i < walk.finished(); ++i)
     window += times[static_cast<std::size_t>(i)];
@@ -221,7 +232,7 @@ NextEvent next_event(const RankToPlay& rank) {
       events.push_back({fault_step, What::kFault});
       break;
   }
-  if (rank.peer_dies_in_step) events.push_back({*rank.peer_dies_in_step + 1, What::kHang});
+  if (rank.peer_dies_in_step) events.push_back({*rank.peer_dies_in_step, What::kHang});
   return *std::ranges::min_element(events, {}, &NextEvent::step);
 }
 

@@ -66,6 +66,9 @@ protocol::RankEnded killed(RunningRank rank, Instant now) {
   while (finished < end.steps.time_s.size() && left_s >= end.steps.time_s[finished])
     left_s -= end.steps.time_s[finished++];
   end.steps.time_s.resize(finished);
+  end.steps.loss.resize(finished);
+  end.measured.loss_first.reset();
+  end.measured.loss_last.reset();
   const bool warm = static_cast<std::int64_t>(finished) >= end.steps.warmup_steps;
   end.evidence = {.kind = protocol::EvidenceKind::kKilled,
                   .reason = results::Reason::kStopped,
@@ -94,6 +97,7 @@ struct SimulatedCluster::State {
   void start(PeerId agent, const protocol::StartRanks& message);
   void kill(PeerId agent, const std::optional<AttemptKey>& key, bool tell);
   void say(PeerId agent, protocol::AgentMessage message);
+  [[nodiscard]] bool is_void(const Happening& happening) const;
   void happen(Happening happening);
   void tick();
   [[nodiscard]] bool trouble() const;
@@ -227,6 +231,14 @@ void SimulatedCluster::State::say(PeerId id, protocol::AgentMessage message) {
   }
 }
 
+// The rank was killed since: nothing will happen.
+bool SimulatedCluster::State::is_void(const Happening& happening) const {
+  if (!happening.rank_ends) return false;
+  const SimulatedAgent& agent = agents[static_cast<std::size_t>(happening.agent)];
+  const auto rank = agent.ranks.find(*happening.rank_ends);
+  return rank == agent.ranks.end() || rank->second.number != happening.number;
+}
+
 void SimulatedCluster::State::happen(Happening happening) {
   now = std::max(now, happening.time);
   if (happening.arrives) {
@@ -240,7 +252,6 @@ void SimulatedCluster::State::happen(Happening happening) {
   }
   SimulatedAgent& agent = agents[static_cast<std::size_t>(happening.agent)];
   const auto rank = agent.ranks.find(*happening.rank_ends);
-  if (rank == agent.ranks.end() || rank->second.number != happening.number) return;
   RunningRank ended = std::move(rank->second);
   agent.ranks.erase(rank);
   if (ended.kills_agent) {
@@ -272,6 +283,9 @@ void SimulatedCluster::State::tick() {
 std::optional<std::pair<Instant, Event>> SimulatedCluster::next() {
   State& state = *state_;
   while (state.ready.empty()) {
+    while (!state.happenings.empty() && state.is_void(state.happenings.top())) {
+      state.happenings.pop();
+    }
     const bool trouble = state.trouble();
     const bool something = !state.happenings.empty();
     if (!something && !trouble) return std::nullopt;
