@@ -222,8 +222,7 @@ void Core::State::leave_devices(Attempt& attempt, const Verdict& verdict) {
     std::erase(cluster.host(cluster.device(state.device).host).attempts, attempt.key);
     const bool unclean = verdict.reason == results::Reason::kDeviceNotClean &&
                          std::cmp_equal(rank, verdict.guilty_rank.value_or(-1));
-    if (unclean) cluster.quarantine(state.device);
-    if (unclean || !state.ended) take_out_of_service(state.device);
+    if (unclean) take_out_of_service(state.device);
     if (state.ended) {
       release(state.device);
     } else {
@@ -243,14 +242,12 @@ void Core::State::release(DeviceId device) {
 }
 
 void Core::State::take_out_of_service(DeviceId device) {
+  cluster.quarantine(device);
   for (const DeviceId view : cluster.views_of(device)) scheduler.remove_device(view);
 }
 
 void Core::State::lingering_rank_ended(Attempt& attempt, const RankState& rank) {
   release(rank.device);
-  if (cluster.usable(rank.device)) {
-    for (const DeviceId view : cluster.views_of(rank.device)) scheduler.restore_device(view);
-  }
   if (std::cmp_equal(attempt.ended, attempt.ranks.size())) {
     attempts.erase(attempts.find(attempt.key));
   }

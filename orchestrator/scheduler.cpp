@@ -84,7 +84,6 @@ struct Scheduler::State {
   bool available(DeviceId id) const;
   void refresh(DeviceId id);
   void refresh_host(const Host& host);
-  void set_gone(DeviceId id, bool gone);
   std::optional<std::vector<DeviceId>> fit(Type& type, const Needs& needs);
   std::optional<std::vector<DeviceId>> fit_over_hosts(const Type& type, const Needs& needs,
                                                       std::size_t most_hosts) const;
@@ -128,15 +127,6 @@ void Scheduler::State::refresh(DeviceId id) {
 
 void Scheduler::State::refresh_host(const Host& host) {
   for (const DeviceId id : host.views) refresh(id);
-}
-
-void Scheduler::State::set_gone(DeviceId id, bool gone) {
-  View& view = views[id];
-  if (view.gone == gone) return;
-  view.gone = gone;
-  types[view.type].capacity[view.host] += gone ? -1 : 1;
-  types[view.type].reach.clear();
-  refresh(id);
 }
 
 std::optional<std::vector<DeviceId>> Scheduler::State::fit(Type& type, const Needs& needs) {
@@ -285,8 +275,15 @@ void Scheduler::release(DeviceId device) {
   for (const DeviceId view : host.views) state_->changed_types.insert(state_->views[view].type);
 }
 
-void Scheduler::remove_device(DeviceId device) { state_->set_gone(device, true); }
-void Scheduler::restore_device(DeviceId device) { state_->set_gone(device, false); }
+void Scheduler::remove_device(DeviceId device) {
+  View& view = state_->views[device];
+  if (view.gone) return;
+  view.gone = true;
+  Type& type = state_->types[view.type];
+  --type.capacity[view.host];
+  type.reach.clear();
+  state_->refresh(device);
+}
 
 std::optional<Placement> Scheduler::place() {
   while (!state_->changed_types.empty()) {

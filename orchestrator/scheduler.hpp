@@ -78,9 +78,8 @@ class Scheduler {
   void add_device(const DeviceView& device);
   // A device of a placement comes back; one that was removed meanwhile stays out.
   void release(DeviceId device);
-  // Gone or out of service, whether free or in use; and back in service.
+  // Gone or out of service for good, whether free or in use.
   void remove_device(DeviceId device);
-  void restore_device(DeviceId device);
 
   // The next trial that can start now; its devices are taken. nullopt: nothing can.
   [[nodiscard]] std::optional<Placement> place();

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leases, lost agents, and trials that no device here can hold.
+#include <map>
+
 #include "tests/unit/orchestrator/recorded_core.hpp"
 
 namespace batchsweep::orchestrator {
@@ -267,14 +269,44 @@ TEST_F(CoreTest, AnExclusiveTrialHasItsHostForItself) {
 }
 
 TEST_F(CoreTest, RecordsHowManyNeighboursATrialHadAtMost) {
-  axes({{"gpu", {"small"}}, {"model", {"resnet18"}}, {"batch_size", {"1", "2", "3", "4"}}});
+  sweep_.order = sweeps::Order::kGrid;
+  axes({{"gpu", {"small", "big"}},
+        {"model", {"resnet18"}},
+        {"world_size", {"1", "2"}},
+        {"batch_size", {"8"}}});
   start_core();
-  join(0, "n1", 3);
-  for (const char* trial : {"b1", "b2", "b3", "b4"}) completed(0, trial);
-  std::vector<double> neighbours;
+  join(0, "n1", 1, {device(1, "big", "x"), device(2, "big", "y")});
+  EXPECT_THAT(commands(),
+              testing::IsSupersetOf({"to 0: start b8:0:1 0>0", "to 0: start b8@big:0:1 0>1"}));
+  completed(0, "b8@big");
+  EXPECT_THAT(commands(), testing::Contains("to 0: start b8x2@big:0:1 0>1 1>2"));
+  completed(0, "b8x2@big", 1, 0);
+  completed(0, "b8x2@big", 1, 1);
+  completed(0, "b8");
+  std::map<std::string, std::optional<double>> neighbours;
   for (const RecordAttempt& record : records_)
-    neighbours.push_back(*record.record.trial.neighbours_max);
-  EXPECT_THAT(neighbours, ElementsAre(2, 2, 2, 2));
+    neighbours[text(record.key)] = record.record.trial.neighbours_max;
+  EXPECT_EQ(neighbours["b8:0:1"], 1);
+  EXPECT_EQ(neighbours["b8@big:0:1"], 1);
+  EXPECT_EQ(neighbours["b8x2@big:0:1"], 1);
+  (void)commands();
+}
+
+TEST_F(CoreTest, TheMostNeighboursCountNotTheLast) {
+  sweep_.order = sweeps::Order::kGrid;
+  axes({{"gpu", {"small", "big"}}, {"model", {"resnet18"}}, {"batch_size", {"8", "16"}}});
+  sweeps::GridBlock gang;
+  gang.axes = {
+      {"gpu", {"big"}}, {"model", {"resnet18"}}, {"world_size", {"2"}}, {"batch_size", {"8"}}};
+  sweep_.grid.push_back(gang);
+  start_core();
+  join(0, "n1", 2, {device(2, "big", "x"), device(3, "big", "y")});
+  (void)commands();
+  for (const char* trial : {"b16", "b8@big", "b16@big"}) completed(0, trial);
+  EXPECT_THAT(commands(), testing::Contains("to 0: start b8x2@big:0:1 0>2 1>3"))
+      << "b8 has one neighbour now, and had three";
+  completed(0, "b8");
+  EXPECT_EQ(records_.back().record.trial.neighbours_max, 3);
   (void)commands();
 }
 
