@@ -20,6 +20,10 @@ Command& Command::positional(const std::string& name, std::string& value, const 
   impl_->app->add_option(name, value, help)->required();
   return *this;
 }
+Command& Command::optional_positional(const std::string& name, std::string& value, const std::string& help) {
+  impl_->app->add_option(name, value, help);
+  return *this;
+}
 Command& Command::positionals(const std::string& name, std::vector<std::string>& values, const std::string& help) {
   impl_->app->add_option(name, values, help)->required();
   return *this;

@@ -21,6 +21,8 @@ class Command {
 
   // Required.
   Command& positional(const std::string& name, std::string& value, const std::string& help);
+  // May be left out: the variable keeps what it has.
+  Command& optional_positional(const std::string& name, std::string& value, const std::string& help);
   Command& positionals(const std::string& name, std::vector<std::string>& values, const std::string& help);
   // "--results", with a value; absent: the variable keeps what it has.
   Command& option(const std::string& name, std::string& value, const std::string& help);

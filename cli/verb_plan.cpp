@@ -1,10 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "base/log.hpp"
+#include "cli/answer.hpp"
+#include "cli/plan.hpp"
 #include "cli/verbs.hpp"
+#include "sweeps/sweep_file.hpp"
+#include "worker/agent/device_inventory.hpp"
 
 namespace batchsweep::cli {
+namespace {
+
+struct PlanOptions {
+  std::string sweep, format;
+  sweeps::SweepFileOptions file;
+  std::optional<std::string> only, results;
+  bool all = false, remaining = false;
+};
+
+constexpr std::size_t kShownTrials = 20;
+
+// Device types of this machine (or of the played cluster) with their counts.
+std::map<std::string, std::int64_t> present_devices(const sweeps::SweepSpec& sweep) {
+  std::map<std::string, std::int64_t> counts;
+  if (sweep.rehearsal && sweep.rehearsal->simulated) {
+    for (const sweeps::RehearsalNode& node : sweep.rehearsal->nodes) {
+      for (const auto& [type, count] : node.devices) counts[type] += count * node.count;
+    }
+    if (!counts.empty()) return counts;
+    for (const sweeps::DeclaredDevice& device : sweep.devices) counts[device.name] += device.count;
+    return counts;
+  }
+  const agent::FoundHost host = agent::take_stock(0, own_program());
+  for (const std::string& notice : host.notices) log_info("{}", notice);
+  for (const protocol::DeviceOffer& offer :
+       agent::offered_devices(host, sweep.devices, sweep.rehearsal.has_value())) {
+    ++counts[offer.type];
+  }
+  return counts;
+}
+
+void print_text(const Plan& plan, const PlanOptions& options) {
+  fmt::print("{}\n", summary(plan));
+  const Table table =
+      trials_table(plan, options.all || options.format == "csv" ? plan.grid->size() : kShownTrials);
+  print_answer(options.format, table, [] { return Json(); });
+  if (table.rows.size() < plan.shown)
+    fmt::print("... and {} more (--all)\n", plan.shown - table.rows.size());
+}
+
+ExitCode plan(const PlanOptions& options) {
+  const sweeps::SweepSpec sweep = sweeps::read_sweep_file(options.sweep, options.file);
+  const std::vector<sweeps::AxisMatch> only =
+      options.only ? sweeps::parse_only(*options.only) : std::vector<sweeps::AxisMatch>();
+  const std::map<std::string, std::int64_t> devices = present_devices(sweep);
+  std::vector<std::string> types;
+  for (const auto& [type, count] : devices) types.push_back(type);
+  const sweeps::Grid grid(sweep, types);
+  const std::string results = options.results.value_or(sweep.name + ".h5");
+  const Plan made = make_plan(sweep, grid, only, devices, read_recorded(results));
+  if (options.remaining) {
+    fmt::print("{}\n", made.remaining);
+  } else if (options.format == "json") {
+    print_answer("json", {}, [&] { return plan_json(made); });
+  } else if (options.format == "csv") {
+    print_answer("csv", trials_table(made, grid.size()), [] { return Json(); });
+  } else {
+    print_text(made, options);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
 
 void add_plan(CommandLine& line) {
-  line.add("plan", "").run([]() -> ExitCode { throw UsageError("plan: does not exist yet"); });
+  const auto options = std::make_shared<PlanOptions>();
+  line.add("plan",
+           "the trials of a sweep, those recorded already, the expected time; starts nothing")
+      .positional("SWEEP", options->sweep, "the sweep file")
+      .option("--set", options->file.set,
+              "a key of the sweep file, as in --set trial.timed_steps=50")
+      .option("--only", options->only,
+              "trials to look at, as in --only model=bert*,batch_size=8..64")
+      .option("--site", options->file.site, "the site file")
+      .option("--results", options->results, "the results file (NAME.h5 in this folder)")
+      .choice("--format", options->format, format_words(), "how the answer is written")
+      .flag("--all", options->all, "list every trial")
+      .flag("--remaining", options->remaining,
+            "print only how many (trial, repeat) are left to run here")
+      .example("batchsweep plan sweeps/examples/quickstart.toml --only model=resnet18")
+      .run([options] { return plan(*options); });
 }
 
 }  // namespace batchsweep::cli

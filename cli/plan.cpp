@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/log.hpp"
+#include "base/units.hpp"
+#include "results/store/reader.hpp"
+#include "sweeps/axis_table.hpp"
+
+namespace batchsweep::cli {
+namespace {
+
+using results::TrialRecord;
+
+bool is_final(const TrialRecord& row, std::int64_t retries) {
+  const auto outcome = from_text<results::Outcome>(row.outcome);
+  const auto reason = from_text<results::Reason>(row.reason).value_or(results::Reason::kNone);
+  return outcome && results::is_final(*outcome, reason, row.attempt, retries);
+}
+
+// Mean durations of what was recorded, by gpu and model.
+class Durations {
+ public:
+  explicit Durations(const std::vector<TrialRecord>& recorded) {
+    for (const TrialRecord& row : recorded) {
+      if (!row.duration_s) continue;
+      Sum& sum = sums_[{row.gpu_requested.empty() ? row.gpu : row.gpu_requested, row.model}];
+      sum.total_s += *row.duration_s;
+      ++sum.count;
+    }
+  }
+  [[nodiscard]] std::optional<double> of(const sweeps::TrialSpec& spec) const {
+    const auto it = sums_.find({spec.gpu, spec.model});
+    if (it == sums_.end()) return std::nullopt;
+    return it->second.total_s / static_cast<double>(it->second.count);
+  }
+
+ private:
+  struct Sum {
+    double total_s = 0;
+    std::int64_t count = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums_;
+};
+
+using FinalRows =
+    std::unordered_map<std::uint64_t,
+                       std::map<std::int64_t, std::string>>;  // id -> repeat -> outcome
+
+FinalRows final_rows(const std::vector<TrialRecord>& recorded, std::int64_t retries) {
+  FinalRows rows;
+  for (const TrialRecord& row : recorded) {
+    const auto id = sweeps::parse_trial_id(row.trial_id);
+    if (id && is_final(row, retries)) rows[id->value][row.repeat] = row.outcome;
+  }
+  return rows;
+}
+
+std::string state_of(std::int64_t done, std::int64_t repeats, bool here,
+                     const std::map<std::int64_t, std::string>& outcomes) {
+  if (done == repeats) return repeats == 1 ? outcomes.begin()->second : "recorded";
+  if (!here) return "no such device";
+  return done == 0 ? "to run" : fmt::format("{} of {} recorded", done, repeats);
+}
+
+// Axes of the grid, each with whether it varies. The batch, the model and the device are always of
+// interest.
+struct ShownAxes {
+  std::vector<std::string> varying, fixed;
+};
+ShownAxes shown_axes(const sweeps::SweepSpec& sweep) {
+  ShownAxes shown;
+  for (const sweeps::AxisInfo& info : sweeps::axis_table()) {
+    std::set<std::string> values;
+    std::size_t blocks = 0;
+    for (const sweeps::GridBlock& block : sweep.grid) {
+      for (const sweeps::Axis& axis : block.axes) {
+        if (axis.name != info.name) continue;
+        ++blocks;
+        values.insert(axis.values.begin(),
+                      axis.values.begin() + static_cast<std::ptrdiff_t>(
+                                                std::min<std::size_t>(axis.values.size(), 2)));
+      }
+    }
+    const bool always = info.name == "gpu" || info.name == "model" || info.name == "batch_size";
+    if (always || values.size() > 1 || (blocks > 0 && blocks < sweep.grid.size())) {
+      shown.varying.emplace_back(info.name);
+    } else if (values.size() == 1) {
+      shown.fixed.emplace_back(info.name);
+    }
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::vector<TrialRecord> read_recorded(const std::string& path) {
+  std::error_code error;
+  const bool journal = std::filesystem::exists(path + ".journal", error);
+  if (!std::filesystem::exists(path, error)) {
+    if (journal)
+      log_warn("{}.journal holds trials that {} lacks: run again to rebuild it", path, path);
+    return {};
+  }
+  results::ResultsFile file =
+      results::read_results(path, {"run_id", "trial_id", "repeat", "attempt", "outcome", "reason",
+                                   "gpu", "gpu_requested", "model", "duration_s"});
+  if (file.journal_beside) log_warn("{}.journal holds trials that are not in {} yet", path, path);
+  if (!file.runs.empty()) {
+    const std::string& newest = file.runs.back().run_id;
+    std::erase_if(file.trials, [&](const TrialRecord& row) { return row.run_id != newest; });
+  }
+  return std::move(file.trials);
+}
+
+Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
+               const std::vector<sweeps::AxisMatch>& only,
+               const std::map<std::string, std::int64_t>& devices,
+               const std::vector<TrialRecord>& recorded) {
+  static const std::map<std::int64_t, std::string> none;
+  const FinalRows rows = final_rows(recorded, sweep.limits.retries);
+  const Durations durations(recorded);
+  Plan plan{.sweep = &sweep, .grid = &grid};
+  std::map<std::string, double> busy_s;  // by type
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const sweeps::TrialSpec spec = grid.spec(i);
+    if (!sweeps::matches(spec, only)) continue;
+    const auto row = rows.find(grid.id(i).value);
+    const std::map<std::int64_t, std::string>& outcomes = row == rows.end() ? none : row->second;
+    const auto in_grid = [&](const auto& entry) { return entry.first < sweep.repeats; };
+    const std::int64_t done = std::count_if(outcomes.begin(), outcomes.end(), in_grid);
+    const std::int64_t left = sweep.repeats - done;
+    const auto device = devices.find(spec.gpu);
+    const bool here = device != devices.end() && spec.world_size <= device->second;
+    plan.points.push_back(i);
+    plan.states.push_back(state_of(done, sweep.repeats, here, outcomes));
+    plan.total += sweep.repeats;
+    plan.recorded += done;
+    if (!here) {
+      plan.no_device += left;
+      if (left > 0)
+        plan.absent[device == devices.end() ? spec.gpu
+                                            : fmt::format("{} x {}", spec.world_size, spec.gpu)] +=
+            left;
+      continue;
+    }
+    plan.remaining += left;
+    const std::optional<double> duration_s = durations.of(spec);
+    if (!duration_s) {
+      plan.without_estimate += left;
+    } else {
+      busy_s[spec.gpu] += *duration_s * static_cast<double>(left * spec.world_size);
+    }
+  }
+  plan.shown = plan.points.size();
+  if (plan.without_estimate < plan.remaining) {
+    plan.expected_s = plan.device_hours = 0;
+    for (const auto& [type, s] : busy_s) {
+      *plan.device_hours += s / 3600;
+      plan.expected_s = std::max(*plan.expected_s, s / static_cast<double>(devices.at(type)));
+    }
+  }
+  return plan;
+}
+
+std::string summary(const Plan& plan) {
+  std::string text = fmt::format("{}: {} trials", plan.sweep->name, plan.points.size());
+  if (plan.sweep->repeats > 1) text += fmt::format(", {} times each", plan.sweep->repeats);
+  text += fmt::format(": {} recorded, {} to run", plan.recorded, plan.remaining);
+  if (plan.no_device > 0) text += fmt::format(", {} skipped", plan.no_device);
+  for (const auto& [type, count] : plan.absent)
+    text += fmt::format("\n  no {} here: {} skipped", type, count);
+  if (plan.expected_s) {
+    text += fmt::format("\nexpected: {}, {:.3g} device hours", format_seconds(*plan.expected_s),
+                        *plan.device_hours);
+    if (plan.without_estimate > 0)
+      text += fmt::format(", and {} trials of which nothing similar is recorded",
+                          plan.without_estimate);
+  } else if (plan.remaining > 0) {
+    text +=
+        fmt::format("\nexpected: not known before the first trials are recorded; at most {} each",
+                    format_seconds(plan.sweep->limits.time_s));
+  }
+  if (!plan.points.empty()) {
+    const sweeps::TrialSpec first = plan.grid->spec(plan.points.front());
+    for (const std::string& axis : shown_axes(*plan.sweep).fixed)
+      text += fmt::format("\n{}: {}", axis, sweeps::axis_value(first, axis));
+  }
+  return text;
+}
+
+Table trials_table(const Plan& plan, std::size_t most) {
+  const std::vector<std::string> axes = shown_axes(*plan.sweep).varying;
+  Table table{{"trial_id"}, {}};
+  table.header.insert(table.header.end(), axes.begin(), axes.end());
+  table.header.emplace_back("state");
+  for (std::size_t p = 0; p < std::min(most, plan.points.size()); ++p) {
+    const sweeps::TrialSpec spec = plan.grid->spec(plan.points[p]);
+    std::vector<std::string> row{to_text(plan.grid->id(plan.points[p]))};
+    for (const std::string& axis : axes) row.push_back(sweeps::axis_value(spec, axis));
+    row.push_back(plan.states[p]);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Json plan_json(const Plan& plan) {
+  Json json{{"name", plan.sweep->name},    {"repeats", plan.sweep->repeats},
+            {"total", plan.total},         {"recorded", plan.recorded},
+            {"remaining", plan.remaining}, {"skipped", plan.no_device},
+            {"absent", plan.absent}};
+  if (plan.expected_s) json["expected_s"] = *plan.expected_s;
+  if (plan.device_hours) json["device_hours"] = *plan.device_hours;
+  const Table table = trials_table(plan, plan.points.size());
+  Json trials = Json::array();
+  for (const auto& row : table.rows) {
+    Json trial;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const sweeps::AxisInfo* axis = sweeps::find_axis(table.header[c]);
+      const auto number = axis != nullptr && axis->kind == sweeps::ValueKind::kInteger
+                              ? sweeps::whole_number(row[c])
+                              : std::nullopt;
+      trial[table.header[c]] = number ? Json(*number) : Json(row[c]);
+    }
+    trials.push_back(std::move(trial));
+  }
+  json["trials"] = std::move(trials);
+  return json;
+}
+
+}  // namespace batchsweep::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `batchsweep plan` tells: the grid against what is recorded and what is here. Pure but for
+// read_recorded; starts nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/table.hpp"
+#include "results/record/trial_record.hpp"
+#include "sweeps/grid.hpp"
+#include "sweeps/sweep_spec.hpp"
+
+namespace batchsweep::cli {
+
+// Rows of the newest run of a results file; empty where there is no file.
+[[nodiscard]] std::vector<results::TrialRecord> read_recorded(const std::string& path);
+
+struct Plan {
+  const sweeps::SweepSpec* sweep = nullptr;
+  const sweeps::Grid* grid = nullptr;
+  std::vector<std::size_t> points;  // of the grid, those that --only picks
+  std::vector<std::string>
+      states;             // of each: "to run", "completed", "1 of 3 recorded", "no such device"
+  std::size_t shown = 0;  // = points.size()
+  std::int64_t total = 0, recorded = 0, remaining = 0, no_device = 0;  // (trial, repeat)
+  std::map<std::string, std::int64_t> absent;  // type -> (trial, repeat) that wait for it
+  // From the durations of recorded trials; absent: nothing is recorded that could tell.
+  std::optional<double> expected_s, device_hours;
+  std::int64_t without_estimate =
+      0;  // remaining ones that no recorded trial of the same gpu and model tells about
+};
+
+[[nodiscard]] Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
+                             const std::vector<sweeps::AxisMatch>& only,
+                             const std::map<std::string, std::int64_t>& devices,
+                             const std::vector<results::TrialRecord>& recorded);
+
+[[nodiscard]] std::string summary(const Plan& plan);
+// The first `most` trials; axes with one value stand in summary(), not here.
+[[nodiscard]] Table trials_table(const Plan& plan, std::size_t most);
+[[nodiscard]] Json plan_json(const Plan& plan);
+
+}  // namespace batchsweep::cli
