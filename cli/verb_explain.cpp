@@ -1,10 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
 #include "cli/verbs.hpp"
+#include "results/record/fields.hpp"
+#include "results/report/current_sweep.hpp"
+#include "results/report/explain.hpp"
+#include "results/store/reader.hpp"
+#include "results/store/status_file.hpp"
 
 namespace batchsweep::cli {
+namespace {
+
+struct ExplainArguments {
+  std::string file, trial, format;
+};
+
+// What the prefix of an id can mean: recorded trials, and trials of the newest sweep text.
+struct Candidates {
+  std::set<std::string> recorded;
+  std::vector<results::AskedTrial> asked;  // those that are not recorded
+  results::ResultsFile file;
+};
+
+Candidates find_candidates(const ExplainArguments& arguments) {
+  Candidates found;
+  std::set<std::string> types;
+  found.file = results::for_each_result(
+      arguments.file, {"trial_id", "gpu", "gpu_requested"}, [&](const results::TrialRecord& trial) {
+        if (trial.trial_id.starts_with(arguments.trial)) found.recorded.insert(trial.trial_id);
+        types.insert(trial.gpu_requested.empty() ? trial.gpu : trial.gpu_requested);
+      });
+  found.asked = results::asked_trials(found.file, {types.begin(), types.end()}, arguments.trial);
+  std::erase_if(found.asked, [&](const results::AskedTrial& trial) {
+    return found.recorded.contains(trial.trial_id);
+  });
+  return found;
+}
+
+// The one id that the prefix means, or an error that says what it could mean.
+std::string the_one(const Candidates& found, const ExplainArguments& arguments) {
+  std::vector<std::string> ids(found.recorded.begin(), found.recorded.end());
+  for (const results::AskedTrial& trial : found.asked) ids.push_back(trial.trial_id);
+  if (ids.size() == 1) return ids.front();
+  if (ids.empty())
+    throw UsageError(fmt::format(
+        "{}: no trial whose id starts with {}; report --format json and export list the ids",
+        arguments.file, arguments.trial));
+  const std::size_t shown = std::min<std::size_t>(ids.size(), 5);
+  throw UsageError(
+      fmt::format("{}: {} trials have ids that start with {}: {}{}", arguments.file, ids.size(),
+                  arguments.trial,
+                  fmt::join(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                  shown < ids.size() ? " ..." : ""));
+}
+
+ExitCode explain(const ExplainArguments& arguments) {
+  if (arguments.trial.empty())
+    throw UsageError("explain: the trial's id, or its first digits, must be given");
+  const Candidates found = find_candidates(arguments);
+  const std::string id = the_one(found, arguments);
+  const std::vector<results::AttemptRecord> attempts = found.recorded.contains(id)
+                                                           ? results::read_trial(arguments.file, id)
+                                                           : std::vector<results::AttemptRecord>{};
+  const Json status = results::read_status(arguments.file);
+  std::string standing;
+  if (attempts.empty()) standing = results::explain_standing(found.asked.front().spec, id, status);
+  if (arguments.format == "json") {
+    Json json = {{"trial_id", id},
+                 {"attempts", Json::array()},
+                 {"standing", standing.empty() ? Json() : Json(standing)}};
+    for (const results::AttemptRecord& attempt : attempts)
+      json["attempts"].push_back(results::to_json(attempt));
+    std::puts(dump(json, 2).c_str());
+    return ExitCode::kDone;
+  }
+  std::string text = results::explain_attempts(attempts);
+  if (attempts.empty())
+    text = fmt::format("Trial {}: {}\n{}", id, found.asked.front().description, standing);
+  if (found.file.journal_beside)
+    text +=
+        "\nA journal lies beside the file (a running or killed sweep): newer attempts may be in "
+        "it.\n";
+  std::fputs(text.c_str(), stdout);
+  return ExitCode::kDone;
+}
+
+}  // namespace
 
 void add_explain(CommandLine& line) {
-  line.add("explain", "").run([]() -> ExitCode { throw UsageError("explain: does not exist yet"); });
+  auto arguments = std::make_shared<ExplainArguments>();
+  line.add("explain", "Everything known about one trial: attempts, evidence, log, or why it waits")
+      .positional("F.h5", arguments->file, "results file")
+      .positional("TRIAL", arguments->trial, "trial_id, or its first digits")
+      .choice("--format", arguments->format, {"text", "json"}, "text or JSON")
+      .example("batchsweep explain cards.h5 3f2a")
+      .run([arguments] { return explain(*arguments); });
 }
 
 }  // namespace batchsweep::cli

@@ -22,8 +22,9 @@ std::string counts_line(const Groups& groups) {
 }
 
 std::string boundary(const LargestBatch& row) {
-  if (!row.remark.empty()) return row.remark;
-  return fmt::format("fits {}, not {}", *row.max_batch_fit, *row.min_batch_oom);
+  if (!row.boundary_seen()) return row.remark;
+  const std::string fits = fmt::format("fits {}, not {}", *row.max_batch_fit, *row.min_batch_oom);
+  return row.remark.empty() ? fits : fmt::format("{} ({})", fits, row.remark);
 }
 
 std::string group_line(const Report& report, const ShownAxes& axes, std::size_t i,
