@@ -24,7 +24,7 @@ struct FoundHost {
   std::int64_t cores_allowed = 1;
   std::uint64_t memory_available_bytes = 0;
   std::vector<FoundGpu> gpus;
-  std::vector<std::string> notices;  // "no NVIDIA driver", ...
+  std::vector<std::string> notices;  // "the NVIDIA driver does not answer ...", ...
 };
 
 // `batchsweep_program probe` asks the driver, and is given up after `probe_limit_s`.
