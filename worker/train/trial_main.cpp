@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "worker/protocol/trial_input.hpp"
+#include "worker/train/software.hpp"
 #include "worker/train/trial.hpp"
 
 namespace {
@@ -36,13 +37,28 @@ batchsweep::protocol::TrialInput read_input() {
   }
 }
 
+// One line of JSON for `batchsweep doctor`.
+std::string about() {
+  const auto software = batchsweep::train::software_of(std::string(kProgram), "");
+  return batchsweep::dump({{"program", software.program},
+                           {"torch_version", software.torch_version},
+                           {"cuda_version", software.cuda_version},
+                           {"cudnn_version", software.cudnn_version},
+                           {"nccl_version", software.nccl_version}});
+}
+
 int run(int argc, char** argv) {
   const std::string_view option = argc == 2 ? argv[1] : "";
   if (option == "--version" || option == "--help") {
     std::cout << (option == "--help" ? kUsage : kProgram) << '\n';
     return 0;
   }
-  if (argc > 1) throw batchsweep::UsageError("no arguments are known but --help and --version");
+  if (option == "--about") {
+    std::cout << about() << '\n';
+    return 0;
+  }
+  if (argc > 1)
+    throw batchsweep::UsageError("no arguments are known but --help, --version and --about");
   const auto input = read_input();
   batchsweep::protocol::EventWriter writer;
   batchsweep::train::run_trial(input, std::string(kProgram), writer);
