@@ -165,9 +165,9 @@ PlayScript play_script(const RehearsalRule& rule, const TrialSpec& spec, std::in
 
 std::optional<PlayedOutOfMemory> played_out_of_memory(const PlayScript& script,
                                                       double limit_bytes) {
-  if (script.reserved_bytes > limit_bytes) {
-    const double allocated =
-        std::floor(script.allocated_bytes * (limit_bytes / script.reserved_bytes));
+  const double needed = std::max(script.allocated_bytes, script.reserved_bytes);
+  if (needed > limit_bytes) {
+    const double allocated = std::floor(script.allocated_bytes * (limit_bytes / needed));
     return PlayedOutOfMemory{.requested_bytes = script.allocated_bytes - allocated,
                              .allocated_bytes = allocated,
                              .reserved_bytes = limit_bytes,
