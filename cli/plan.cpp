@@ -15,21 +15,13 @@
 namespace batchsweep::cli {
 namespace {
 
-using results::TrialRecord;
-
-bool is_final(const TrialRecord& row, std::int64_t retries) {
-  const auto outcome = from_text<results::Outcome>(row.outcome);
-  const auto reason = from_text<results::Reason>(row.reason).value_or(results::Reason::kNone);
-  return outcome && results::is_final(*outcome, reason, row.attempt, retries);
-}
-
 // Mean durations of what was recorded, by gpu and model.
 class Durations {
  public:
-  explicit Durations(const std::vector<TrialRecord>& recorded) {
-    for (const TrialRecord& row : recorded) {
+  explicit Durations(const std::vector<RecordedTrial>& recorded) {
+    for (const RecordedTrial& row : recorded) {
       if (!row.duration_s) continue;
-      Sum& sum = sums_[{row.gpu_requested.empty() ? row.gpu : row.gpu_requested, row.model}];
+      Sum& sum = sums_[{row.gpu, row.model}];
       sum.total_s += *row.duration_s;
       ++sum.count;
     }
@@ -52,11 +44,12 @@ using FinalRows =
     std::unordered_map<std::uint64_t,
                        std::map<std::int64_t, std::string>>;  // id -> repeat -> outcome
 
-FinalRows final_rows(const std::vector<TrialRecord>& recorded, std::int64_t retries) {
+FinalRows final_rows(const std::vector<RecordedTrial>& recorded, std::int64_t retries) {
   FinalRows rows;
-  for (const TrialRecord& row : recorded) {
-    const auto id = sweeps::parse_trial_id(row.trial_id);
-    if (id && is_final(row, retries)) rows[id->value][row.repeat] = row.outcome;
+  for (const RecordedTrial& row : recorded) {
+    if (results::is_final(row.outcome, row.reason, row.attempt, retries)) {
+      rows[row.trial.value][row.repeat] = std::string(to_text(row.outcome));
+    }
   }
   return rows;
 }
@@ -97,9 +90,35 @@ ShownAxes shown_axes(const sweeps::SweepSpec& sweep) {
   return shown;
 }
 
+void add_trial(Plan& plan, const sweeps::TrialSpec& spec,
+               const std::map<std::int64_t, std::string>& outcomes,
+               const std::map<std::string, std::int64_t>& devices, const Durations& durations,
+               std::map<std::string, double>& busy_s) {
+  const std::int64_t repeats = plan.sweep->repeats;
+  const std::int64_t done = std::count_if(outcomes.begin(), outcomes.end(),
+                                          [&](const auto& entry) { return entry.first < repeats; });
+  const std::int64_t left = repeats - done;
+  const auto device = devices.find(spec.gpu);
+  const bool there = device != devices.end();
+  const bool here = there && spec.world_size <= device->second;
+  plan.states.push_back(state_of(done, repeats, here, outcomes));
+  plan.total += repeats;
+  plan.recorded += done;
+  if (!here) {
+    plan.no_device += left;
+    if (left > 0)
+      plan.absent[there ? fmt::format("{} x {}", spec.world_size, spec.gpu) : spec.gpu] += left;
+    return;
+  }
+  plan.remaining += left;
+  const std::optional<double> duration_s = durations.of(spec);
+  if (!duration_s) plan.without_estimate += left;
+  if (duration_s) busy_s[spec.gpu] += *duration_s * static_cast<double>(left * spec.world_size);
+}
+
 }  // namespace
 
-std::vector<TrialRecord> read_recorded(const std::string& path) {
+std::vector<RecordedTrial> read_recorded(const std::string& path) {
   std::error_code error;
   const bool journal = std::filesystem::exists(path + ".journal", error);
   if (!std::filesystem::exists(path, error)) {
@@ -107,69 +126,48 @@ std::vector<TrialRecord> read_recorded(const std::string& path) {
       log_warn("{}.journal holds trials that {} lacks: run again to rebuild it", path, path);
     return {};
   }
-  results::ResultsFile file =
-      results::read_results(path, {"run_id", "trial_id", "repeat", "attempt", "outcome", "reason",
-                                   "gpu", "gpu_requested", "model", "duration_s"});
+  std::map<std::string, std::vector<RecordedTrial>> by_run;
+  const results::ResultsFile file = results::for_each_result(
+      path,
+      {"run_id", "trial_id", "repeat", "attempt", "outcome", "reason", "gpu_requested", "model",
+       "duration_s"},
+      [&](const results::TrialRecord& row) {
+        const auto id = sweeps::parse_trial_id(row.trial_id);
+        const auto outcome = from_text<results::Outcome>(row.outcome);
+        if (!id || !outcome) return;
+        const auto reason = from_text<results::Reason>(row.reason).value_or(results::Reason::kNone);
+        by_run[row.run_id].push_back({*id, row.repeat, row.attempt, *outcome, reason,
+                                      row.gpu_requested, row.model, row.duration_s});
+      });
   if (file.journal_beside) log_warn("{}.journal holds trials that are not in {} yet", path, path);
-  if (!file.runs.empty()) {
-    const std::string& newest = file.runs.back().run_id;
-    std::erase_if(file.trials, [&](const TrialRecord& row) { return row.run_id != newest; });
-  }
-  return std::move(file.trials);
+  if (file.runs.empty()) return {};
+  return std::move(by_run[file.runs.back().run_id]);
 }
 
 Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
-               const std::vector<sweeps::AxisMatch>& only,
                const std::map<std::string, std::int64_t>& devices,
-               const std::vector<TrialRecord>& recorded) {
+               const std::vector<RecordedTrial>& recorded) {
   static const std::map<std::int64_t, std::string> none;
   const FinalRows rows = final_rows(recorded, sweep.limits.retries);
   const Durations durations(recorded);
   Plan plan{.sweep = &sweep, .grid = &grid};
   std::map<std::string, double> busy_s;  // by type
   for (std::size_t i = 0; i < grid.size(); ++i) {
-    const sweeps::TrialSpec spec = grid.spec(i);
-    if (!sweeps::matches(spec, only)) continue;
     const auto row = rows.find(grid.id(i).value);
-    const std::map<std::int64_t, std::string>& outcomes = row == rows.end() ? none : row->second;
-    const auto in_grid = [&](const auto& entry) { return entry.first < sweep.repeats; };
-    const std::int64_t done = std::count_if(outcomes.begin(), outcomes.end(), in_grid);
-    const std::int64_t left = sweep.repeats - done;
-    const auto device = devices.find(spec.gpu);
-    const bool here = device != devices.end() && spec.world_size <= device->second;
-    plan.points.push_back(i);
-    plan.states.push_back(state_of(done, sweep.repeats, here, outcomes));
-    plan.total += sweep.repeats;
-    plan.recorded += done;
-    if (!here) {
-      plan.no_device += left;
-      if (left > 0)
-        plan.absent[device == devices.end() ? spec.gpu
-                                            : fmt::format("{} x {}", spec.world_size, spec.gpu)] +=
-            left;
-      continue;
-    }
-    plan.remaining += left;
-    const std::optional<double> duration_s = durations.of(spec);
-    if (!duration_s) {
-      plan.without_estimate += left;
-    } else {
-      busy_s[spec.gpu] += *duration_s * static_cast<double>(left * spec.world_size);
-    }
+    add_trial(plan, grid.spec(i), row == rows.end() ? none : row->second, devices, durations,
+              busy_s);
   }
-  plan.shown = plan.points.size();
-  if (plan.without_estimate < plan.remaining) {
-    plan.expected_s = plan.device_hours = 0;
-    for (const auto& [type, s] : busy_s) {
-      *plan.device_hours += s / 3600;
-      plan.expected_s = std::max(*plan.expected_s, s / static_cast<double>(devices.at(type)));
-    }
+  if (plan.without_estimate == plan.remaining) return plan;
+  plan.expected_s = plan.device_hours = 0;
+  for (const auto& [type, s] : busy_s) {
+    *plan.device_hours += s / 3600;
+    plan.expected_s = std::max(*plan.expected_s, s / static_cast<double>(devices.at(type)));
   }
   return plan;
 }
 
 std::string summary(const Plan& plan) {
-  std::string text = fmt::format("{}: {} trials", plan.sweep->name, plan.points.size());
+  std::string text = fmt::format("{}: {} trials", plan.sweep->name, plan.grid->size());
   if (plan.sweep->repeats > 1) text += fmt::format(", {} times each", plan.sweep->repeats);
   text += fmt::format(": {} recorded, {} to run", plan.recorded, plan.remaining);
   if (plan.no_device > 0) text += fmt::format(", {} skipped", plan.no_device);
@@ -186,10 +184,9 @@ std::string summary(const Plan& plan) {
         fmt::format("\nexpected: not known before the first trials are recorded; at most {} each",
                     format_seconds(plan.sweep->limits.time_s));
   }
-  if (!plan.points.empty()) {
-    const sweeps::TrialSpec first = plan.grid->spec(plan.points.front());
-    for (const std::string& axis : shown_axes(*plan.sweep).fixed)
-      text += fmt::format("\n{}: {}", axis, sweeps::axis_value(first, axis));
+  const sweeps::TrialSpec first = plan.grid->spec(0);
+  for (const std::string& axis : shown_axes(*plan.sweep).fixed) {
+    text += fmt::format("\n{}: {}", axis, sweeps::axis_value(first, axis));
   }
   return text;
 }
@@ -199,9 +196,9 @@ Table trials_table(const Plan& plan, std::size_t most) {
   Table table{{"trial_id"}, {}};
   table.header.insert(table.header.end(), axes.begin(), axes.end());
   table.header.emplace_back("state");
-  for (std::size_t p = 0; p < std::min(most, plan.points.size()); ++p) {
-    const sweeps::TrialSpec spec = plan.grid->spec(plan.points[p]);
-    std::vector<std::string> row{to_text(plan.grid->id(plan.points[p]))};
+  for (std::size_t p = 0; p < std::min(most, plan.grid->size()); ++p) {
+    const sweeps::TrialSpec spec = plan.grid->spec(p);
+    std::vector<std::string> row{to_text(plan.grid->id(p))};
     for (const std::string& axis : axes) row.push_back(sweeps::axis_value(spec, axis));
     row.push_back(plan.states[p]);
     table.rows.push_back(std::move(row));
@@ -216,7 +213,7 @@ Json plan_json(const Plan& plan) {
             {"absent", plan.absent}};
   if (plan.expected_s) json["expected_s"] = *plan.expected_s;
   if (plan.device_hours) json["device_hours"] = *plan.device_hours;
-  const Table table = trials_table(plan, plan.points.size());
+  const Table table = trials_table(plan, plan.grid->size());
   Json trials = Json::array();
   for (const auto& row : table.rows) {
     Json trial;

@@ -17,16 +17,23 @@
 
 namespace batchsweep::cli {
 
+// What planning needs of a recorded row.
+struct RecordedTrial {
+  sweeps::TrialId trial;
+  std::int64_t repeat = 0, attempt = 1;
+  results::Outcome outcome = results::Outcome::kInterrupted;
+  results::Reason reason = results::Reason::kNone;
+  std::string gpu, model;  // as the sweep asked for them
+  std::optional<double> duration_s;
+};
 // Rows of the newest run of a results file; empty where there is no file.
-[[nodiscard]] std::vector<results::TrialRecord> read_recorded(const std::string& path);
+[[nodiscard]] std::vector<RecordedTrial> read_recorded(const std::string& path);
 
 struct Plan {
   const sweeps::SweepSpec* sweep = nullptr;
   const sweeps::Grid* grid = nullptr;
-  std::vector<std::size_t> points;  // of the grid, those that --only picks
   std::vector<std::string>
-      states;             // of each: "to run", "completed", "1 of 3 recorded", "no such device"
-  std::size_t shown = 0;  // = points.size()
+      states;  // of each: "to run", "completed", "1 of 3 recorded", "no such device"
   std::int64_t total = 0, recorded = 0, remaining = 0, no_device = 0;  // (trial, repeat)
   std::map<std::string, std::int64_t> absent;  // type -> (trial, repeat) that wait for it
   // From the durations of recorded trials; absent: nothing is recorded that could tell.
@@ -36,9 +43,8 @@ struct Plan {
 };
 
 [[nodiscard]] Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
-                             const std::vector<sweeps::AxisMatch>& only,
                              const std::map<std::string, std::int64_t>& devices,
-                             const std::vector<results::TrialRecord>& recorded);
+                             const std::vector<RecordedTrial>& recorded);
 
 [[nodiscard]] std::string summary(const Plan& plan);
 // The first `most` trials; axes with one value stand in summary(), not here.

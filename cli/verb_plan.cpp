@@ -16,7 +16,8 @@ namespace {
 struct PlanOptions {
   std::string sweep, format;
   sweeps::SweepFileOptions file;
-  std::optional<std::string> only, results;
+  std::vector<std::string> only;
+  std::optional<std::string> results;
   bool all = false, remaining = false;
 };
 
@@ -47,20 +48,19 @@ void print_text(const Plan& plan, const PlanOptions& options) {
   const Table table =
       trials_table(plan, options.all || options.format == "csv" ? plan.grid->size() : kShownTrials);
   print_answer(options.format, table, [] { return Json(); });
-  if (table.rows.size() < plan.shown)
-    fmt::print("... and {} more (--all)\n", plan.shown - table.rows.size());
+  if (table.rows.size() < plan.grid->size())
+    fmt::print("... and {} more (--all)\n", plan.grid->size() - table.rows.size());
 }
 
 ExitCode plan(const PlanOptions& options) {
-  const sweeps::SweepSpec sweep = sweeps::read_sweep_file(options.sweep, options.file);
-  const std::vector<sweeps::AxisMatch> only =
-      options.only ? sweeps::parse_only(*options.only) : std::vector<sweeps::AxisMatch>();
+  sweeps::SweepSpec sweep = sweeps::read_sweep_file(options.sweep, options.file);
+  for (const std::string& only : options.only) sweep.only.push_back(sweeps::parse_only(only));
   const std::map<std::string, std::int64_t> devices = present_devices(sweep);
   std::vector<std::string> types;
   for (const auto& [type, count] : devices) types.push_back(type);
   const sweeps::Grid grid(sweep, types);
   const std::string results = options.results.value_or(sweep.name + ".h5");
-  const Plan made = make_plan(sweep, grid, only, devices, read_recorded(results));
+  const Plan made = make_plan(sweep, grid, devices, read_recorded(results));
   if (options.remaining) {
     fmt::print("{}\n", made.remaining);
   } else if (options.format == "json") {

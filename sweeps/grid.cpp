@@ -34,6 +34,7 @@ Grid::Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types
     ids_.push_back(id);
   });
   if (ids_.empty()) {
+    if (!sweep.only.empty()) throw UsageError("--only: no trial of the sweep matches");
     refuse(sweep, present_types.empty() ? "empty: no device is here, and the grid names none"
                                         : "empty: every point is dropped by an [[exclude]]");
   }

@@ -14,7 +14,7 @@ namespace batchsweep::sweeps {
 
 class Grid {
  public:
-  // Throws ConfigError: empty grid, more than 10,000,000 points (with the count).
+  // Throws ConfigError: empty grid, more than 10,000,000 points (with the count); UsageError: nothing that --only wants.
   // `present_types`: what gpu = "all" (or no gpu axis) stands for: one entry per device type of this machine or cluster.
   Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types);
 

@@ -122,6 +122,11 @@ bool is_excluded(const SweepSpec& sweep, const TrialSpec& spec) {
                      [&](const std::vector<AxisMatch>& lines) { return matches(spec, lines); });
 }
 
+bool is_wanted(const SweepSpec& sweep, const TrialSpec& spec) {
+  const auto matching = [&](const std::vector<AxisMatch>& lines) { return matches(spec, lines); };
+  return sweep.only.empty() || std::any_of(sweep.only.begin(), sweep.only.end(), matching);
+}
+
 void append_new(std::vector<AxisValue>& values, const AxisValue& value) {
   if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
@@ -175,7 +180,7 @@ void walk_grid(const SweepSpec& sweep, const std::vector<GridBlock>& blocks,
     std::size_t changed = 0;
     for (std::uint64_t index = 0; index < static_cast<std::uint64_t>(count.value_or(0)); ++index) {
       point.apply(spec, changed);
-      if (!is_excluded(sweep, spec)) visit(b, index, spec);
+      if (!is_excluded(sweep, spec) && is_wanted(sweep, spec)) visit(b, index, spec);
       changed = point.advance();
     }
   }

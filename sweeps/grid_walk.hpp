@@ -26,7 +26,7 @@ inline constexpr std::uint64_t kMaxPoints = 10'000'000;
 [[nodiscard]] TrialSpec point_spec(const SweepSpec& sweep, const GridBlock& block,
                                    std::uint64_t index);
 
-// Every point that no [[exclude]] drops. Call only where too_many_points() is "".
+// Every point that no [[exclude]] drops and that --only wants. Call only where too_many_points() is "".
 using VisitPoint =
     std::function<void(std::uint32_t block, std::uint64_t index, const TrialSpec& spec)>;
 void walk_grid(const SweepSpec& sweep, const std::vector<GridBlock>& blocks,

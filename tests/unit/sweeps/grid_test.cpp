@@ -74,6 +74,14 @@ TEST(Grid, ExcludesDropWhatMatchesAllTheirLines) {
       ElementsAre("cpu lenet fp32 16", "cpu lenet fp32 32"));
 }
 
+TEST(Grid, OnlyKeepsWhatOneOfItsTextsMatches) {
+  SweepSpec sweep = sweep_of("[grid]\nmodel = [\"resnet18\", \"lenet\"]\nbatch_size = [8, 16]\n");
+  sweep.only = {parse_only("model=lenet,batch_size=8"), parse_only("model=res*,batch_size=16..")};
+  EXPECT_THAT(points(sweep), ElementsAre("cpu resnet18 fp32 16", "cpu lenet fp32 8"));
+  sweep.only = {parse_only("model=bert*")};
+  EXPECT_THROW(Grid(sweep, {"cpu"}), UsageError);
+}
+
 TEST(Grid, RangesMultiplyOrStepUpToTheirEnd) {
   const auto batches = [](const std::string& range) {
     return sweep_of("[grid]\nmodel = \"lenet\"\nbatch_size = " + range + "\n")
