@@ -188,18 +188,18 @@ TEST(RehearsedFaults, ACompletedRankBringsAllThatWasMeasured) {
 TEST(RehearsedFaults, TheDeviceLimitDecidesWhatFits) {
   RealAgent real;
   sweeps::PlayScript script = script_with(Fault::kNone);
-  script.allocated_bytes = kLimitBytes;
+  script.reserved_bytes = kLimitBytes;
   real.start(1, script);
   EXPECT_EQ(real.ended(1).at(0).evidence.kind, EvidenceKind::kCompleted);
-  script.allocated_bytes = kLimitBytes + 1;
+  script.reserved_bytes = kLimitBytes + 1;
   real.start(2, script);
   const RankEnded end = real.ended(1).at(0);
   EXPECT_EQ(end.evidence.kind, EvidenceKind::kDeviceOutOfMemory);
   EXPECT_EQ(end.evidence.phase, Phase::kWarmup);
   EXPECT_EQ(end.evidence.step, 1);
-  EXPECT_EQ(*end.evidence.oom_requested_bytes + *end.evidence.oom_allocated_bytes, kLimitBytes + 1);
+  EXPECT_EQ(*end.evidence.oom_requested_bytes + *end.evidence.oom_allocated_bytes, 600);
   EXPECT_EQ(end.measured.oom_limit_bytes, kLimitBytes);
-  EXPECT_TRUE(end.evidence.oom_reserved_bytes);
+  EXPECT_EQ(end.measured.oom_reserved_bytes, kLimitBytes);
 }
 
 TEST(RehearsedFaults, AHangBeforeTheFirstStepIsCaughtByTheSetUpLimit) {
