@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sweep file (and site file), read and checked, as plain structs: what the contract's section 2 lists. sweeps/sweep_file.hpp makes it.
+// A sweep file (and site file), read and checked, as plain structs: every key that a file may hold. sweeps/sweep_file.hpp makes it.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ using batchsweep::to_text;  // of enums: the overload below would hide it
 [[nodiscard]] std::string to_text(TrialId id);
 [[nodiscard]] std::optional<TrialId> parse_trial_id(const std::string& hex16);
 
-// Defaults here are the contract's (section 2) and never change: the identity leaves out what is at its default.
+// Defaults are part of the file format and never change: the identity leaves out what is at its default.
 struct TrialSpec {
   Origin origin = Origin::kMeasured;
   std::string gpu;    // the device type asked for: a catalogue or [[device]] name
@@ -55,7 +55,7 @@ struct TrialSpec {
   std::optional<std::int64_t> sequence_length;                        // absent: 128 for models of language
   std::optional<double> dropout;                                      // absent: the model's
 
-  // Absent: the model's domain decides (contract: sgd, 0.01, 0.9, 0; models of language adamw, 1e-4, -, 0.01).
+  // Absent: the model's domain decides (images: sgd, 0.01, 0.9, 0; models of language adamw, 1e-4, -, 0.01).
   std::optional<std::string> optimizer;
   std::optional<double> learning_rate, momentum, weight_decay;
   std::string schedule = "constant";

@@ -8,7 +8,7 @@
 
 namespace batchsweep::orchestrator {
 
-// True where a launcher's variables are set (OMPI_COMM_WORLD_SIZE, PMIX_RANK, PMI_RANK): only then is MPI ever initialised (decision 2).
+// True where a launcher's variables are set (OMPI_COMM_WORLD_SIZE, PMIX_RANK, PMI_RANK): only then is MPI ever initialised.
 [[nodiscard]] bool launched_under_mpi();
 
 // One process, no MPI.

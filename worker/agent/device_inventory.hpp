@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes stock of this host: CPUs, memory, GPUs (NVML in a child `batchsweep probe`, because it can hang on a sick card: decision 9), and turns
-// them with the declared devices into what is offered (decisions 23, 24).
+// Takes stock of this host: CPUs, memory, GPUs (NVML in a child `batchsweep probe`, because it can hang on a sick card), and turns
+// them with the declared devices into what is offered.
 #pragma once
 
 #include <optional>

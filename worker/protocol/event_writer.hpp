@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trial process's side of the events: step lines are dropped (and counted) when the pipe is full,
-// all others wait (decision 8).
+// all others wait.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 
 namespace batchsweep::protocol {
 
-// In the order of priority: the first kind found among the ranks is the guilty one (decision 13); a trial completes only when all
+// In the order of priority: the first kind found among the ranks is the guilty one; a trial completes only when all
 // ranks completed.
 enum class EvidenceKind {
   kDeviceOutOfMemory,
