@@ -62,6 +62,7 @@ void make_core(RunSetup& setup, const std::vector<std::string>& present_types, i
   options.agents_expected = agents;
   options.max_trials = setup.options.max_trials.value_or(-1);
   options.file_id = setup.store->file_id();
+  options.build_id = BATCHSWEEP_VERSION;
   setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.store->recorded(), options);
 }
 
