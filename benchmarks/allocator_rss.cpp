@@ -32,7 +32,7 @@ double status_bytes(const std::string& key) {
   return 0;
 }
 
-std::vector<double> train(const std::string& model_name, std::int64_t batch_size, int steps) {
+std::vector<double> step_times(const std::string& model_name, std::int64_t batch_size, int steps) {
   sweeps::TrialSpec spec;
   spec.model = spec.model_source = model_name;
   spec.batch_size = batch_size;
@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
 
   // Libraries, code made at run time and thread stacks come with the first steps, whatever the
   // batch: not counted, not compared.
-  train(argv[1], 1, 2);
+  step_times(argv[1], 1, 2);
   if (ours) allocator->empty_cache();
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << 5;  // the resident set's high-water mark starts anew
@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   const double live = ours ? static_cast<double>(allocator->allocated()) : 0;
   const double resident = status_bytes("VmRSS");
 
-  std::vector<double> times = train(argv[1], std::stol(argv[2]), std::stoi(argv[4]));
+  std::vector<double> times = step_times(argv[1], std::stol(argv[2]), std::stoi(argv[4]));
   const double counted = ours ? static_cast<double>(allocator->peak_allocated()) - live : 0;
   const double reserved = ours ? static_cast<double>(allocator->peak_reserved()) - live : 0;
   const double grown = status_bytes("VmHWM") - resident;
