@@ -62,7 +62,8 @@ void make_core(RunSetup& setup, const std::vector<std::string>& present_types, i
   options.agents_expected = agents;
   options.max_trials = setup.options.max_trials.value_or(-1);
   options.file_id = setup.store->file_id();
-  options.build_id = BATCHSWEEP_VERSION;
+  const bool simulated = setup.sweep.rehearsal && setup.sweep.rehearsal->simulated;
+  if (!simulated) options.build_id = BATCHSWEEP_VERSION;  // simulated agents are of no build
   setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.store->recorded(), options);
 }
 
