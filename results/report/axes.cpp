@@ -16,7 +16,9 @@ namespace batchsweep::results {
 namespace {
 
 void append_integer(std::int64_t value, std::string& text) {
-  fmt::format_to(std::back_inserter(text), "{}", value);
+  std::array<char, 20> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  text.append(digits.data(), end);
 }
 
 template <auto member>

@@ -52,6 +52,13 @@ std::string unusable_memory(const LargestBatch& answer) {
                      format_bytes(unusable));
 }
 
+// A count that cannot be: the device's own allocator should have refused.
+std::string above_limit(const LargestBatch& answer) {
+  if (!answer.max_batch_fit || !answer.peak_allocated_bytes || !answer.limit_bytes) return "";
+  if (*answer.peak_allocated_bytes <= *answer.limit_bytes) return "";
+  return fmt::format("the peak at {} is above the limit", *answer.max_batch_fit);
+}
+
 std::string boundary_remark(const LargestBatch& answer, const std::vector<BatchPoint>& points) {
   if (!answer.max_batch_fit && answer.min_batch_oom)
     return fmt::format("no batch fits; smallest tried {} ran out of memory", answer.smallest_tried);
@@ -108,6 +115,7 @@ LargestBatch largest_batch(const Groups& groups, std::size_t group) {
   const std::int64_t end = answer.min_batch_oom.value_or(answer.largest_tried + 1);
   add_sentence(answer.remark, other_endings(points, end));
   if (answer.min_batch_oom) add_sentence(answer.remark, unusable_memory(answer));
+  add_sentence(answer.remark, above_limit(answer));
   return answer;
 }
 

@@ -44,7 +44,7 @@ struct BatchPoint {
   [[nodiscard]] std::int64_t count(Outcome outcome) const {
     return outcomes[static_cast<std::size_t>(outcome)];
   }
-  // Ran to its end in every process that was tried, never out of memory.
+  // A process that counts ran to its end, and none ran out of memory.
   [[nodiscard]] bool fits() const { return counted > 0 && count(Outcome::kOutOfMemory) == 0; }
 };
 

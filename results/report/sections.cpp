@@ -23,7 +23,8 @@ std::string rate(const std::optional<double>& value) { return value ? format_rat
 std::string gain(const std::optional<Gain>& value) {
   if (!value) return "";
   const double half = (value->high - value->low) / 2 * 100;
-  return fmt::format("{:+.1f} ± {:.1f} %", value->value * 100, half);
+  const double percent = std::abs(value->value) < 0.0005 ? 0 : value->value * 100;  // no "-0.0"
+  return fmt::format("{:+.1f} ± {:.1f} %", percent, half);
 }
 std::string one_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/report/frontier.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "tests/unit/report/sample_trials.hpp"
 
@@ -89,6 +89,14 @@ TEST(LargestBatch, TellsExhaustedMemoryFromReservedButUnusable) {
   EXPECT_EQ(of({sample_trial(8), fragmented}).remark, "reserved but unusable at 16: 400 MiB");
   fragmented.oom_reserved_bytes = 550.0 * 1048576;  // less than was asked for: simply full
   EXPECT_EQ(of({sample_trial(8), fragmented}).remark, "");
+}
+
+TEST(LargestBatch, APeakAboveTheLimitIsNotPassedOverInSilence) {
+  TrialRecord trial = sample_trial(8);
+  trial.peak_allocated_bytes = 1001;
+  EXPECT_THAT(of({trial}).remark, ::testing::EndsWith("the peak at 8 is above the limit"));
+  trial.peak_allocated_bytes = 1000;
+  EXPECT_EQ(of({trial}).remark, "fits up to 8, limit not reached");
 }
 
 TEST(LargestBatch, CarriesThePeaksOfTheLargestThatFitsAndTheLimit) {
