@@ -46,6 +46,7 @@ std::optional<Throughput> best_of(const Groups& groups, std::size_t index) {
   answer.rate_low = best->rate_low;
   answer.rate_high = best->rate_high;
   answer.tokens_per_s = best->tokens_per_s;
+  answer.precision_native = !best->not_native;
   answer.flags = flags_of(*best);
   answer.near_best_batch = best->batch;
   for (const BatchPoint& point : group.points) {
@@ -119,7 +120,7 @@ void compare_with_references(const Groups& groups,
     const Group& group = groups.groups[row.group];
     const std::string kind = comparable_class(groups, group);
     const auto it = of_reference.find({kind, without_device(group.key)});
-    if (it == of_reference.end()) continue;
+    if (it == of_reference.end() || it->second->precision_native != row.precision_native) continue;
     row.relative = row.samples_per_s / it->second->samples_per_s;
     row.reference = groups.values.text(kGpu, references.at(kind));
   }

@@ -21,9 +21,10 @@ struct Throughput {
   std::optional<double> rate_low, rate_high;
   std::optional<double> tokens_per_s;
   std::int64_t near_best_batch = 0;  // smallest batch whose interval reaches into the best one's
-  std::optional<double> relative;    // over the reference device's best, all other axes equal
-  std::string reference;             // its name; "" where there is none to compare with
-  std::vector<std::string> flags;    // "not alone", "precision not native", ...
+  bool precision_native = true;
+  std::optional<double> relative;  // over the reference device's best, all other axes equal
+  std::string reference;           // its name; "" where there is none to compare with
+  std::vector<std::string> flags;  // "not alone", "precision not native", ...
   bool operator==(const Throughput&) const = default;
 };
 

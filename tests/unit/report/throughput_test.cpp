@@ -95,6 +95,16 @@ TEST(ThroughputAnswer, PrecisionsAreNeverComparedWithEachOther) {
   EXPECT_EQ(of_gpu(groups, throughput(groups, "a"), "b").relative, std::nullopt);
 }
 
+TEST(ThroughputAnswer, APrecisionInHardwareIsNotComparedWithAnEmulatedOne) {
+  std::vector<TrialRecord> trials = {row("a", "resnet18", 100), row("b", "resnet18", 200),
+                                     row("c", "resnet18", 300)};
+  trials[0].precision_native = trials[1].precision_native = false;
+  const Groups groups = gather(trials);
+  const ThroughputAnswer answer = throughput(groups, "a");
+  EXPECT_EQ(of_gpu(groups, answer, "b").relative, 2);
+  EXPECT_EQ(of_gpu(groups, answer, "c").relative, std::nullopt);
+}
+
 TEST(ThroughputAnswer, EmulatedDevicesAreComparedAmongThemselvesOnOneCardOnly) {
   const Groups groups = gather(
       {row("H200 SXM", "resnet18", 900), emulated("A100 40GB SXM", 800, "NVIDIA H200"),
