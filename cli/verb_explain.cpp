@@ -24,16 +24,23 @@ struct Candidates {
   std::set<std::string> recorded;
   std::vector<results::AskedTrial> asked;  // those that are not recorded
   results::ResultsFile file;
+  Json status;  // of the sweep that is running on the file; null: none
 };
 
 Candidates find_candidates(const ExplainArguments& arguments) {
   Candidates found;
+  found.status = results::read_status(arguments.file);
   std::set<std::string> types;
   found.file = results::for_each_result(
       arguments.file, {"trial_id", "gpu", "gpu_requested"}, [&](const results::TrialRecord& trial) {
         if (trial.trial_id.starts_with(arguments.trial)) found.recorded.insert(trial.trial_id);
         types.insert(trial.gpu_requested.empty() ? trial.gpu : trial.gpu_requested);
       });
+  // What a running sweep has: with gpu = "all" the text alone does not say.
+  if (found.status.is_object()) {
+    for (const Json& device : found.status.value("devices", Json::array()))
+      types.insert(device.value("type", ""));
+  }
   found.asked = results::asked_trials(found.file, {types.begin(), types.end()}, arguments.trial);
   std::erase_if(found.asked, [&](const results::AskedTrial& trial) {
     return found.recorded.contains(trial.trial_id);
@@ -66,9 +73,9 @@ ExitCode explain(const ExplainArguments& arguments) {
   const std::vector<results::AttemptRecord> attempts = found.recorded.contains(id)
                                                            ? results::read_trial(arguments.file, id)
                                                            : std::vector<results::AttemptRecord>{};
-  const Json status = results::read_status(arguments.file);
   std::string standing;
-  if (attempts.empty()) standing = results::explain_standing(found.asked.front().spec, id, status);
+  if (attempts.empty())
+    standing = results::explain_standing(found.asked.front().spec, id, found.status);
   if (arguments.format == "json") {
     Json json = {{"trial_id", id},
                  {"attempts", Json::array()},
