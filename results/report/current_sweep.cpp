@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <bit>
 #include <filesystem>
 #include <string_view>
 
@@ -13,8 +13,24 @@
 
 namespace batchsweep::results {
 
+TrialIdSet::TrialIdSet(std::size_t most) : slots_(std::bit_ceil(2 * most + 1)) {}
+
+void TrialIdSet::insert(std::uint64_t id) {
+  has_zero_ = has_zero_ || id == 0;
+  std::size_t slot = id & (slots_.size() - 1);
+  while (slots_[slot] != 0 && slots_[slot] != id) slot = (slot + 1) & (slots_.size() - 1);
+  slots_[slot] = id;
+}
+
+bool TrialIdSet::contains(std::uint64_t id) const {
+  if (id == 0) return has_zero_;
+  std::size_t slot = id & (slots_.size() - 1);
+  while (slots_[slot] != 0 && slots_[slot] != id) slot = (slot + 1) & (slots_.size() - 1);
+  return slots_[slot] == id;
+}
+
 bool CurrentSweep::asks_for(std::uint64_t trial_id) const {
-  return !trial_ids || std::binary_search(trial_ids->begin(), trial_ids->end(), trial_id);
+  return !trial_ids || trial_ids->contains(trial_id);
 }
 
 namespace {
@@ -37,9 +53,8 @@ CurrentSweep read_current_sweep(const ResultsFile& file,
     current.order = axis_order(sweep);
     if (!with_ids) return current;
     const sweeps::Grid grid(sweep, requested_types);
-    std::vector<std::uint64_t> ids(grid.size());
-    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = grid.id(i).value;
-    std::sort(ids.begin(), ids.end());
+    TrialIdSet ids(grid.size());
+    for (std::size_t i = 0; i < grid.size(); ++i) ids.insert(grid.id(i).value);
     current.trial_ids = std::move(ids);
   } catch (const Error& error) {
     const std::string_view what = error.what();

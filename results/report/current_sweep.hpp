@@ -14,10 +14,23 @@
 
 namespace batchsweep::results {
 
+// Identities are hashes already: their low bits choose the slot. A question costs one look at
+// memory, which a million rows notice.
+class TrialIdSet {
+ public:
+  explicit TrialIdSet(std::size_t most);
+  void insert(std::uint64_t id);
+  [[nodiscard]] bool contains(std::uint64_t id) const;
+
+ private:
+  std::vector<std::uint64_t> slots_;  // 0 is a free slot
+  bool has_zero_ = false;
+};
+
 struct CurrentSweep {
   AxisOrder order;
-  std::optional<std::vector<std::uint64_t>> trial_ids;  // sorted; absent: cannot be told
-  std::string why_unknown;                              // why they are absent, else ""
+  std::optional<TrialIdSet> trial_ids;  // absent: cannot be told
+  std::string why_unknown;              // why they are absent, else ""
   [[nodiscard]] bool asks_for(std::uint64_t trial_id) const;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "results/record/fields.hpp"
+#include "results/report/current_sweep.hpp"
 #include "sweeps/grid.hpp"
 #include "sweeps/sweep_file.hpp"
 #include "tests/unit/report/sample_trials.hpp"
@@ -63,6 +64,15 @@ Report report_on(const std::vector<TrialRecord>& rows, const Given& given = {},
   }
   builder.end_file(file);
   return std::move(builder).finish();
+}
+
+TEST(TrialIds, AreFoundWhateverSlotsTheyShare) {
+  TrialIdSet ids(4);
+  for (const std::uint64_t id : {0x10U, 0x20U, 0x30U, 0U})
+    ids.insert(id);  // all want the same slot
+  for (const std::uint64_t id : {0x10U, 0x20U, 0x30U, 0U}) EXPECT_TRUE(ids.contains(id));
+  for (const std::uint64_t id : {0x40U, 0x1U, 0x11U}) EXPECT_FALSE(ids.contains(id));
+  EXPECT_FALSE(TrialIdSet(0).contains(0));
 }
 
 TEST(ReportRows, OnlyTheNewestRunCounts) {
