@@ -9,7 +9,7 @@
 
 namespace batchsweep::cli {
 
-// Versions that `batchsweep-trial --version` reports (a SoftwareRecord as JSON); nullopt where the program is not there or does not answer.
+// Versions that `batchsweep-trial --about` reports (a SoftwareRecord as JSON); nullopt where the program is not there or does not answer.
 [[nodiscard]] std::optional<results::SoftwareRecord> ask_trial_program(const std::string& batchsweep_program);
 
 }  // namespace batchsweep::cli
