@@ -152,11 +152,10 @@ Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
   const Durations durations(recorded);
   Plan plan{.sweep = &sweep, .grid = &grid};
   std::map<std::string, double> busy_s;  // by type
-  for (std::size_t i = 0; i < grid.size(); ++i) {
+  grid.for_each([&](std::size_t i, const sweeps::TrialSpec& spec) {
     const auto row = rows.find(grid.id(i).value);
-    add_trial(plan, grid.spec(i), row == rows.end() ? none : row->second, devices, durations,
-              busy_s);
-  }
+    add_trial(plan, spec, row == rows.end() ? none : row->second, devices, durations, busy_s);
+  });
   if (plan.without_estimate == plan.remaining) return plan;
   plan.expected_s = plan.device_hours = 0;
   for (const auto& [type, s] : busy_s) {

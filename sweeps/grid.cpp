@@ -40,6 +40,16 @@ Grid::Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types
   }
 }
 
+void Grid::for_each(const std::function<void(std::size_t, const TrialSpec&)>& use) const {
+  std::size_t next = 0;
+  walk_grid(*sweep_, blocks_, [&](std::uint32_t block, std::uint64_t index, const TrialSpec& spec) {
+    if (next == points_.size() || points_[next].block != block || points_[next].index != index)
+      return;
+    use(next, spec);
+    ++next;
+  });
+}
+
 TrialSpec Grid::spec(std::size_t i) const {
   BATCHSWEEP_ASSERT(i < points_.size());
   return point_spec(*sweep_, blocks_[points_[i].block], points_[i].index);

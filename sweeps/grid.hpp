@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class Grid {
   [[nodiscard]] std::size_t size() const { return ids_.size(); }
   [[nodiscard]] TrialId id(std::size_t i) const { return ids_[i]; }
   [[nodiscard]] TrialSpec spec(std::size_t i) const;
+  // Every point in order, faster than asking one by one.
+  void for_each(const std::function<void(std::size_t i, const TrialSpec& spec)>& use) const;
 
  private:
   struct Point {

@@ -104,8 +104,9 @@ void read_model(TableReader table, const std::string& name, SweepSpec& sweep, Re
                    table.key("weights"), context.findings);
   }
   if (const TomlNode* data = table.find("data")) {
-    if (const auto value = read_axis_value(*find_axis("data"), *data, table.key("data"), context))
-      model.data = *value;
+    // After a finding the text stays, so that nothing else is told about the data of [trial].
+    model.data =
+        read_axis_value(*find_axis("data"), *data, table.key("data"), context).value_or(data->text);
   }
   for (const std::string_view option : kOptions) {
     const TomlNode* node = table.find(option);

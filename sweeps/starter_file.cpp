@@ -13,7 +13,7 @@ constexpr std::string_view kText =
 # batchsweep plan FILE shows its trials, batchsweep run FILE runs them, batchsweep report {name}.h5 answers.
 
 [sweep]
-name = "{name}"            # names the results file: {name}.h5
+name = "{name}"             # names the results file: {name}.h5
 seed = 1
 
 [grid]                     # every combination is one trial
@@ -32,11 +32,11 @@ warmup_steps = 3           # untimed
 timed_steps = 10           # measured
 time_limit = "5 min"       # of one trial
 
-[[device]]                 # a cpu device with less memory: shows where a small card would end
-name = "{device}"
-kind = "cpu"
-memory = "{cap}"           # "GB" is 10^9, "GiB" 2^30
-threads = {cores}
+{off}[[device]]                 # a cpu device with less memory: shows where a small card would end
+{off}name = "cpu-1gib"
+{off}kind = "cpu"
+{off}memory = "1 GiB"           # "GB" is 10^9, "GiB" 2^30
+{off}threads = {cores}
 )";
 
 std::string list_gpus(const std::vector<std::string>& gpus) {
@@ -47,12 +47,11 @@ std::string list_gpus(const std::vector<std::string>& gpus) {
 
 std::string starter_file(const std::string& name, const StarterMachine& machine) {
   const bool gpu = !machine.gpus.empty();
-  return fmt::format(fmt::runtime(kText), fmt::arg("host", machine.hostname),
-                     fmt::arg("cores", machine.cores),
+  return fmt::format(kText, fmt::arg("host", machine.hostname), fmt::arg("cores", machine.cores),
                      fmt::arg("memory", format_bytes(static_cast<double>(machine.memory_bytes))),
                      fmt::arg("gpus", list_gpus(machine.gpus)), fmt::arg("name", name),
                      fmt::arg("from", gpu ? 64 : 16), fmt::arg("to", gpu ? 4096 : 256),
-                     fmt::arg("device", "cpu-1gib"), fmt::arg("cap", "1 GiB"));
+                     fmt::arg("off", gpu ? "# " : ""));
 }
 
 }  // namespace batchsweep::sweeps

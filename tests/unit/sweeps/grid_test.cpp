@@ -132,6 +132,12 @@ TEST(Grid, GivesTheSameSpecsAndIdsHoweverItIsAsked) {
     ids.insert(grid.id(i));
   }
   EXPECT_EQ(ids.size(), grid.size());
+  std::size_t visited = 0;
+  grid.for_each([&](std::size_t i, const TrialSpec& spec) {
+    EXPECT_EQ(i, visited++);
+    EXPECT_EQ(spec, grid.spec(i));
+  });
+  EXPECT_EQ(visited, grid.size());
 }
 
 TEST(Grid, AnAppendedValueLeavesTheOtherIdsAsTheyWere) {
