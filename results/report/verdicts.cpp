@@ -142,19 +142,19 @@ void decide(Verdict& verdict) {
     verdict.limit = Limit::kCompute;
     verdict.reason =
         fmt::format("a larger batch would bring less than {:.0f} %", kWorthwhileGain * 100);
-  } else if (!verdict.boundary_seen) {
-    verdict.reason = fmt::format("the rate still grows, but the limit was not reached at batch {}",
-                                 *verdict.max_batch_fit);
   } else if (measured && measured->low <= 0) {
     verdict.reason = fmt::format("growth from batch {} to {} is within the noise",
                                  *verdict.measured_from_batch, *verdict.max_batch_fit);
-  } else if (predicted->value >= kWorthwhileGain && predicted->low > 0) {
+  } else if (predicted->value < kWorthwhileGain || predicted->low <= 0) {
+    verdict.reason =
+        fmt::format("the gain is not clearly above or below {:.0f} %", kWorthwhileGain * 100);
+  } else if (!verdict.boundary_seen) {
+    verdict.reason = fmt::format("the rate still grows, but the limit was not reached at batch {}",
+                                 *verdict.max_batch_fit);
+  } else {
     verdict.limit = Limit::kMemory;
     verdict.reason =
         fmt::format("the rate still grows at batch {}, where memory ends", *verdict.max_batch_fit);
-  } else {
-    verdict.reason =
-        fmt::format("the gain is not clearly above or below {:.0f} %", kWorthwhileGain * 100);
   }
 }
 

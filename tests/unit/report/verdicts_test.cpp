@@ -100,6 +100,15 @@ TEST(Verdict, NoiseAsLargeAsTheGainLeavesItUndecided) {
   EXPECT_LT(answer.measured_gain->low, 0);
 }
 
+TEST(Verdict, NoGrowthIsClaimedThatNoiseCouldMake) {
+  std::vector<TrialRecord> trials =
+      series(8, 0.4, 0.25);  // an honest gain of 9 %, under noise of 10 %
+  for (TrialRecord& trial : trials)
+    trial = with_rate(trial, *trial.samples_per_s, 0.2 * *trial.samples_per_s);
+  EXPECT_THAT(of(trials).reason,
+              HasSubstr("within the noise"));  // nor that the grid ended too early
+}
+
 TEST(Verdict, TheMisfitOfTheLineWidensTheInterval) {
   std::vector<TrialRecord> straight = series(32, 1, 0.25), crooked = straight;
   crooked[4].samples_per_s =
