@@ -56,10 +56,10 @@ def played():
 
 
 HYPERQUEUE = """
-import sys, time, tempfile, pathlib
+import sys, time, tempfile
 from hyperqueue import Job, LocalCluster
 from hyperqueue.cluster import WorkerConfig
-with tempfile.TemporaryDirectory() as d, LocalCluster(pathlib.Path(d)) as cluster:
+with tempfile.TemporaryDirectory() as d, LocalCluster(d) as cluster:
     for _ in range(2):
         cluster.start_worker(WorkerConfig(cores=4))
     client = cluster.client()
