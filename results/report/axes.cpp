@@ -72,6 +72,15 @@ auto column_of(const std::string& axis) -> void (*)(const TrialRecord&, std::str
       axis));
 }
 
+// "text:/a/b.txt" -> "text:b.txt"; what names no file stays.
+std::string without_folder(const std::string& data) {
+  const std::size_t colon = data.find(':'), slash = data.find_last_not_of('/');
+  if (colon == std::string::npos || slash == std::string::npos) return data;
+  const std::size_t folder = data.rfind('/', slash);
+  if (folder == std::string::npos || folder < colon) return data;
+  return data.substr(0, colon + 1) + data.substr(folder + 1);
+}
+
 // Numbers by size, before text by letters.
 bool naturally_before(const std::string& a, const std::string& b) {
   const auto x = as_number(a), y = as_number(b);
@@ -139,6 +148,15 @@ AxisKey AxisValues::intern(const TrialRecord& trial) {
   }
   last_ = key;
   return key;
+}
+
+std::string AxisValues::shown(std::size_t axis, std::uint32_t value) const {
+  const std::string& whole = text(axis, value);
+  if (axis != kData) return whole;
+  std::string last = without_folder(whole);
+  const auto same = std::ranges::count_if(
+      values_[axis], [&](const std::string& other) { return without_folder(other) == last; });
+  return same == 1 ? last : whole;
 }
 
 Json AxisValues::json(std::size_t axis, const AxisKey& key) const {

@@ -69,6 +69,9 @@ class AxisValues {
   [[nodiscard]] const std::string& text(std::size_t axis, const AxisKey& key) const {
     return text(axis, key[axis]);
   }
+  // The same for people: of a data file's path its last part, where no other value has the same
+  // one.
+  [[nodiscard]] std::string shown(std::size_t axis, std::uint32_t value) const;
   // Number, flag or text; null where the row did not say.
   [[nodiscard]] Json json(std::size_t axis, const AxisKey& key) const;
   [[nodiscard]] std::size_t count(std::size_t axis) const { return values_[axis].size(); }

@@ -18,8 +18,8 @@ std::string say_by(const Groups& groups, std::size_t axis, std::size_t by) {
   std::vector<std::pair<std::string, std::vector<std::string>>> said;
   for (const Group& group : groups.groups) {
     if (group.points.empty()) continue;
-    const std::string& value = groups.values.text(axis, group.key);
-    const std::string& owner = groups.values.text(by, group.key);
+    const std::string value = groups.values.shown(axis, group.key[axis]);
+    const std::string owner = groups.values.shown(by, group.key[by]);
     if (value.empty()) continue;
     auto it =
         std::find_if(said.begin(), said.end(), [&](const auto& s) { return s.first == value; });
@@ -53,7 +53,7 @@ ShownAxes shown_axes(const Groups& groups) {
   for (std::size_t axis = 0; axis < kAxisCount; ++axis) {
     const std::vector<std::uint32_t> values = values_of(groups, axis);
     if (values.size() < 2) {
-      const std::string text = values.empty() ? "" : groups.values.text(axis, values.front());
+      const std::string text = values.empty() ? "" : groups.values.shown(axis, values.front());
       if (!text.empty())
         shown.said_once.push_back(fmt::format("{} {}", report_axes()[axis].name, text));
       continue;
@@ -73,7 +73,7 @@ ShownAxes shown_axes(const Groups& groups) {
 }
 
 std::string axis_cell(const Groups& groups, std::size_t axis, const Group& group) {
-  const std::string& text = groups.values.text(axis, group.key);
+  const std::string text = groups.values.shown(axis, group.key[axis]);
   return axis == kGpu && group.emulated ? text + " (emulated)" : text;
 }
 

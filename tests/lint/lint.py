@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a compiler does not: the layers of docs/architecture.md, lengths of files, licence lines, words that do not belong here.
+"""Checks what a compiler does not: the layers of docs/architecture.md, lengths of files, licence lines, links, words that do not belong here.
 
 lint.py rules ROOT             all rules but the headers; prints every finding, exits 1 when there is one
 lint.py headers ROOT SCRATCH COMPILER...  every header compiles alone; SCRATCH is a folder for what that makes
@@ -116,6 +116,12 @@ def word_problems(path, text):
             yield f"{path}:{number}: a path of one machine: {line.strip()[:100]}"
 
 
+def link_problems(root, path, text):
+    for match in re.finditer(r"\]\(([^)#:]+)\)", text):
+        if not (root / path.parent / match.group(1)).exists():
+            yield f"{path}: a link to {match.group(1)}, which is not there"
+
+
 def rules(root):
     layers = Layers((root / "docs/architecture.md").read_text(encoding="utf-8"))
     problems, seen = [], 0
@@ -124,6 +130,8 @@ def rules(root):
         if text is None:
             continue
         problems += word_problems(path, text)
+        if path.suffix == ".md":
+            problems += link_problems(root, path, text)
         if path.suffix in CODE or path.parent.name == "scripts" and text.startswith("#!"):
             problems += form_problems(path, text)
         if path.suffix in SOURCES:

@@ -18,8 +18,8 @@ class Planted(unittest.TestCase):
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.root)
-        (self.root / "docs").mkdir()
-        shutil.copy(ROOT / "docs/architecture.md", self.root / "docs/architecture.md")
+        page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+        self.plant("docs/architecture.md", page.replace("](", "] ("))  # the pages it links to are not in this tree
         for header in ("base/error", "sweeps/grid", "results/store/reader", "worker/agent/agent", "worker/protocol/codec",
                        "orchestrator/core", "orchestrator/transport/transports"):
             self.plant(f"{header}.hpp", SPDX + "#pragma once\n")
@@ -106,6 +106,10 @@ class Planted(unittest.TestCase):
                 self.plant(path, 'data = "text:/' + 'home/me/book.txt"\n')
                 self.expect(path + ":1:", "a path of one machine")
                 (self.root / path).unlink()
+
+    def test_a_link_to_nowhere_is_found(self):
+        self.plant("docs/a.md", "See [there](architecture.md), [here](gone.md) and [the web](https://example.org/x).\n")
+        self.expect("docs/a.md", "a link to gone.md")
 
     def test_an_empty_tree_is_not_called_clean(self):
         for header in list(self.root.rglob("*.hpp")):
