@@ -44,6 +44,7 @@ void open_results(RunSetup& setup) {
   store.site = setup.sweep.site;
   store.sweep_text = setup.sweep.text;
   store.site_text = setup.sweep.site_text;
+  store.sweep_inputs = sweeps::inputs_text(setup.sweep);
   store.sweep_name = setup.sweep.name;
   store.new_run = setup.options.rerun.has_value();
   store.publish_program = setup.options.program;

@@ -78,8 +78,8 @@ std::optional<std::string> read_data_source(const std::string& text, const Place
     // What was typed on the command line is meant from the current folder, what stands in a file
     // from that file's.
     const bool typed = place.file && place.file->starts_with("--set");
-    const fs::path folder = typed ? fs::path() : fs::path(context.folder);
-    const std::string path = (fs::current_path() / folder / file).lexically_normal().string();
+    const fs::path folder = typed ? context.typed_folder : context.folder;
+    const std::string path = (folder / file).lexically_normal().string();
     if (!context.file_hashes.contains(path)) {
       std::string hash = hash_content(kind, path, place, key, context);
       if (hash.empty()) return std::nullopt;

@@ -18,7 +18,8 @@ void read_value(const AxisInfo& axis, const TomlNode& node, const std::string& k
     line.patterns.push_back(node.text);
     return;
   }
-  ReadContext lenient{context.findings, true, context.folder, context.file_hashes};
+  ReadContext lenient{context.findings, true, context.folder, context.typed_folder,
+                      context.file_hashes};
   if (auto value = read_axis_value(axis, node, key, lenient))
     line.patterns.push_back(std::move(*value));
 }

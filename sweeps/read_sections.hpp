@@ -18,7 +18,8 @@ namespace batchsweep::sweeps {
 struct ReadContext {
   Findings& findings;
   bool rehearsal = false;
-  std::string folder;                               // relative file names start here
+  std::string folder;        // full path: file names of the sweep file start here,
+  std::string typed_folder;  // and those of --set here
   std::map<std::string, std::string>& file_hashes;  // full path -> hash of the content
 };
 

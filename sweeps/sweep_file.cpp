@@ -11,6 +11,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "base/json.hpp"
 #include "sweeps/gpu_catalogue.hpp"
 #include "sweeps/grid.hpp"
 #include "sweeps/read_sections.hpp"
@@ -18,6 +19,8 @@
 
 namespace batchsweep::sweeps {
 namespace {
+
+namespace fs = std::filesystem;
 
 std::string read_file(const std::string& path) {
   const auto fail = [&](const std::string& why) {
@@ -156,14 +159,14 @@ void declare_catalogue_cards(const PlacedSweep& placed, SweepSpec& sweep) {
 }
 
 TomlNode parse_sweep(const std::string& text, const std::string& path,
-                     const SweepFileOptions& options, Findings& findings) {
+                     const std::vector<std::string>& sets, Findings& findings) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     throw ConfigError({Diagnostic{
         path, 0, 0, "",
         "empty file: a sweep needs at least [sweep] name and [grid] model and batch_size"}});
   }
   TomlNode toml = parse_toml(text, path);
-  for (const std::string& set : options.set) {
+  for (const std::string& set : sets) {
     try {
       set_toml_value(toml, set);
     } catch (const ConfigError& error) {
@@ -191,16 +194,18 @@ std::vector<std::string> declared_types(const SweepSpec& sweep) {
   return types;
 }
 
-SweepSpec read_sweep_text(const std::string& text, const std::string& path,
-                          const SweepFileOptions& options) {
+namespace {
+
+// `sweep` holds the texts, their paths, --set, and the content of files that need not be there.
+SweepSpec read_all(const std::string& text, SweepSpec sweep) {
   Findings findings;
-  SweepSpec sweep;
-  sweep.path = path;
-  sweep.text = text;
-  for (const std::string& set : options.set) sweep.text += fmt::format("# --set {}\n", set);
-  const TomlNode toml = parse_sweep(text, path, options, findings);
-  ReadContext context{findings, toml.find("rehearsal") != nullptr,
-                      std::filesystem::path(path).parent_path().string(), sweep.file_hashes};
+  const TomlNode toml = parse_sweep(text, sweep.path, sweep.set, findings);
+  const fs::path folder = fs::path(sweep.path).parent_path();
+  ReadContext context{.findings = findings,
+                      .rehearsal = toml.find("rehearsal") != nullptr,
+                      .folder = (fs::path(sweep.typed_folder) / folder).string(),
+                      .typed_folder = sweep.typed_folder,
+                      .file_hashes = sweep.file_hashes};
   PlacedSweep placed;
   TableReader document(toml, "", findings);
   read_sections(document, sweep, context, placed);
@@ -209,19 +214,60 @@ SweepSpec read_sweep_text(const std::string& text, const std::string& path,
 
   Machine site;
   TomlNode site_toml;
-  sweep.site_path = site_path(options);
   if (!sweep.site_path.empty()) {
-    sweep.site_text = read_file(sweep.site_path);
     site_toml = parse_toml(sweep.site_text, sweep.site_path);
     site = read_site(site_toml, sweep, context, placed);
   }
   merge(own, site, sweep);
   validate(sweep, placed, findings);
-  std::vector<std::string> files{path, sweep.site_path};
-  for (const std::string& set : options.set) files.push_back("--set " + set);
+  std::vector<std::string> files{sweep.path, sweep.site_path};
+  for (const std::string& set : sweep.set) files.push_back("--set " + set);
   findings.throw_if_any(files);
   if (sweep.rehearsal) declare_catalogue_cards(placed, sweep);
   return sweep;
+}
+
+}  // namespace
+
+SweepSpec read_sweep_text(const std::string& text, const std::string& path,
+                          const SweepFileOptions& options) {
+  SweepSpec sweep;
+  sweep.path = path;
+  sweep.text = text;
+  sweep.set = options.set;
+  for (const std::string& set : sweep.set) sweep.text += fmt::format("# --set {}\n", set);
+  sweep.typed_folder = fs::current_path().string();
+  sweep.site_path = site_path(options);
+  if (!sweep.site_path.empty()) sweep.site_text = read_file(sweep.site_path);
+  return read_all(text, std::move(sweep));
+}
+
+std::string inputs_text(const SweepSpec& sweep) {
+  return dump(Json{{"path", sweep.path},
+                   {"folder", sweep.typed_folder},
+                   {"set", sweep.set},
+                   {"site_path", sweep.site_path},
+                   {"file_hashes", sweep.file_hashes}});
+}
+
+SweepSpec read_recorded_sweep(const std::string& text, const std::string& site_text,
+                              const std::string& inputs) {
+  SweepSpec sweep;
+  sweep.text = text;
+  sweep.site_text = site_text;
+  if (inputs.empty()) {
+    sweep.path = "recorded sweep";
+    sweep.typed_folder = fs::current_path().string();
+    if (!site_text.empty()) sweep.site_path = "recorded site";
+  } else {
+    const Json json = Json::parse(inputs);
+    sweep.path = json.at("path");
+    sweep.typed_folder = json.at("folder");
+    sweep.set = json.at("set");
+    sweep.site_path = json.at("site_path");
+    sweep.file_hashes = json.at("file_hashes");
+  }
+  return read_all(text, std::move(sweep));
 }
 
 SweepSpec read_sweep_file(const std::string& path, const SweepFileOptions& options) {

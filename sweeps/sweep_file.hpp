@@ -26,6 +26,13 @@ struct SweepFileOptions {
 [[nodiscard]] SweepSpec read_sweep_text(const std::string& text, const std::string& path,
                                         const SweepFileOptions& options = {});
 
+// What stands in neither text: --set, where file names start, the content of the files named. With it a recorded sweep is read again
+// anywhere, later, without those files. One line of JSON.
+[[nodiscard]] std::string inputs_text(const SweepSpec& sweep);
+// Throws ConfigError where this version reads the texts no more. `inputs` "" (older records): file names start in the current folder.
+[[nodiscard]] SweepSpec read_recorded_sweep(const std::string& text, const std::string& site_text,
+                                            const std::string& inputs);
+
 // The device types that the file itself declares: of a rehearsal's nodes, else of [[device]]; for a
 // simulated rehearsal these are the present types.
 [[nodiscard]] std::vector<std::string> declared_types(const SweepSpec& sweep);

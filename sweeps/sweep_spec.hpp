@@ -69,6 +69,8 @@ struct SweepSpec {
 
   std::string path, text;            // the sweep file as read (text goes into the results file)
   std::string site_path, site_text;  // the site file, "" = none
+  std::vector<std::string> set;      // what --set changed, in order
+  std::string typed_folder;          // full path of the folder that file names in --set start from
 };
 
 }  // namespace batchsweep::sweeps

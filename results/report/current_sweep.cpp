@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <filesystem>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -35,11 +34,9 @@ bool CurrentSweep::asks_for(std::uint64_t trial_id) const {
 
 namespace {
 
-// Files named in the text are looked for beside the results file.
 sweeps::SweepSpec read_newest_text(const ResultsFile& file) {
-  const std::filesystem::path beside = std::filesystem::path(file.path).parent_path();
-  return sweeps::read_sweep_text(file.runs.back().sweep_text,
-                                 (beside / (file.sweep_name + ".toml")).string());
+  const RunInfo& run = file.runs.back();
+  return sweeps::read_recorded_sweep(run.sweep_text, run.site_text, run.sweep_inputs);
 }
 
 }  // namespace

@@ -75,6 +75,8 @@ void read_run(JsonCursor& cursor, RunInfo& run) {
       cursor.text(run.sweep_text);
     else if (key == "site_text")
       cursor.text(run.site_text);
+    else if (key == "sweep_inputs")
+      cursor.text(run.sweep_inputs);
     else
       cursor.skip();
   }

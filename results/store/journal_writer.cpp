@@ -61,6 +61,7 @@ void JournalWriter::append_run(const RunInfo& run) {
   append_text_member(json_, "batchsweep_version", run.batchsweep_version);
   append_text_member(json_, "sweep_text", run.sweep_text);
   append_text_member(json_, "site_text", run.site_text);
+  append_text_member(json_, "sweep_inputs", run.sweep_inputs);
   json_ += "}}";
   write_frame();
 }

@@ -15,6 +15,7 @@ namespace batchsweep::results {
 
 struct RunInfo {
   std::string run_id, site, created_utc, batchsweep_version, sweep_text, site_text;
+  std::string sweep_inputs;  // sweeps::inputs_text: with it the texts are read again anywhere; "" in older files
   bool operator==(const RunInfo&) const = default;
 };
 

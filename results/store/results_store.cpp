@@ -100,7 +100,8 @@ void ResultsStore::State::begin_or_continue_run() {
               .created_utc = format_utc(clock.utc_now()),
               .batchsweep_version = BATCHSWEEP_VERSION,
               .sweep_text = options.sweep_text,
-              .site_text = options.site_text};
+              .site_text = options.site_text,
+              .sweep_inputs = options.sweep_inputs};
   if (!recorded.runs.empty()) {
     const RunInfo& newest = recorded.runs.back();
     previous_sweep_text = newest.sweep_text;

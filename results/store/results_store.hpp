@@ -32,7 +32,7 @@ struct RecordedState {
 struct StoreOptions {
   std::string path;  // F.h5
   sweeps::Origin origin = sweeps::Origin::kMeasured;
-  std::string site, sweep_text, site_text, sweep_name;
+  std::string site, sweep_text, site_text, sweep_inputs, sweep_name;
   bool new_run = false;  // --rerun: a new run_id
   std::string publish_program;  // absolute path of batchsweep, for the child `batchsweep publish`; "" publishes in this process
 };

@@ -30,6 +30,10 @@ const Field<RunRow> kRunFields[] = {
     {"site_text_row", "",
      "Row of /text with the site file; 0 (the empty text) where there is none.",
      &RunRow::site_text_row},
+    {"inputs_text_row", "",
+     "Row of /text with what the texts leave out (JSON): --set, where file names start, hashes of "
+     "the files named.",
+     &RunRow::inputs_text_row},
 };
 const Field<SearchRow> kSearchFields[] = {
     {"run_id", "", "Run that the search belongs to.", &SearchRow::run_id},

@@ -227,7 +227,8 @@ void Snapshot::write_small_tables() {
   for (const RunInfo& run : runs_) {
     runs.push_back({run.run_id, run.site, run.created_utc, run.batchsweep_version,
                     static_cast<std::int64_t>(text_row(run.sweep_text)),
-                    static_cast<std::int64_t>(text_row(run.site_text))});
+                    static_cast<std::int64_t>(text_row(run.site_text)),
+                    static_cast<std::int64_t>(text_row(run.sweep_inputs))});
   }
   write("hosts", hosts_);
   write("software", software_);

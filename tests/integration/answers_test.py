@@ -151,5 +151,32 @@ class Waiting(Sandbox):
         sweep_process.wait()
 
 
+
+class Elsewhere(Sandbox):
+    """The .h5 alone answers: without the sweep file, the site file and the data that the run had."""
+
+    def test_rows_of_the_newest_sweep_text_are_known_without_the_files_it_named(self):
+        (self.folder / "books").mkdir()
+        self.write("books/t.txt", "In the beginning")
+        self.write("site.toml", '[[device]]\nname = "large"\nkind = "cpu"\nmemory = "3 GiB"\n')
+        devices = SWEEP[SWEEP.index('[[device]]\nname = "large"'):SWEEP.index("[rehearsal]")]
+        for batches in ("[4, 8]", "[8, 16]"):
+            text = sweep(batches).replace(devices, "").replace("[trial]", '[trial]\ndata = "text:books/t.txt"')
+            self.write("a.toml", text)
+            code = self.run_program("run", "a.toml", "--site", "site.toml", "--set", "trial.repeats=1", "--set", "trial.timed_steps=12")[0]
+            self.assertEqual(code, 3)
+        away = self.folder / "away"
+        away.mkdir()
+        (self.folder / "a.h5").rename(away / "a.h5")
+        for name in ("books/t.txt", "site.toml", "a.toml"):
+            (self.folder / name).unlink()
+        code, out, err = self.run_program("report", "away/a.h5", "--format", "json")
+        self.assertEqual(code, 0, err)
+        answer = json.loads(out)
+        self.assertEqual(answer["notices"], [])
+        self.assertEqual(answer["outcomes"]["trials"], 8)  # 2 devices x 2 models x (8, 16)
+        self.assertIn("data text:t.txt", self.run_program("report", "away/a.h5")[1].replace("\n  ", " "))
+
+
 if __name__ == "__main__":
     unittest.main()
