@@ -48,10 +48,11 @@ def spread(values, scale=1.0, digits=3):
     return f"{statistics.median(v):.{digits}g} ({v[0]:.{digits}g} to {v[-1]:.{digits}g}, {len(v)} runs)"
 
 
-def keep(name, rows):
-    """rows: dicts with what, target, measured, met (True, False, None = no target)."""
+def keep(name, rows, notes=(), shown=0):
+    """rows: dicts with what, target, measured, met (True, False, None = no target). Called after each part, so that
+    what was measured is not lost; `shown` of the rows were printed before."""
     FIGURES.mkdir(exist_ok=True)
-    (FIGURES / f"{name}.json").write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
-    for row in rows:
+    (FIGURES / f"{name}.json").write_text(json.dumps({"machine": machine(), "rows": rows, "notes": list(notes)}, indent=1) + "\n")
+    for row in rows[shown:]:
         mark = {True: "met", False: "MISSED", None: ""}[row["met"]]
         print(f"{row['what']}: {row['measured']}  [target: {row['target'] or '-'}] {mark}", flush=True)

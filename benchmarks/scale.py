@@ -77,7 +77,11 @@ def idle(here):
 def main():
     here = folder()
     try:
-        keep("scale", plan_million(here) + go_on(here) + report_million(here) + idle(here))
+        rows = []
+        for part in (plan_million, go_on, idle, report_million):
+            shown = len(rows)
+            rows += part(here)
+            keep("scale", rows, shown=shown)
     finally:
         drop(here)
 
