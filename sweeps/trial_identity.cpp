@@ -111,7 +111,8 @@ std::string canonical_text(const TrialSpec& spec, const SweepSpec& sweep) {
   lines.add_unless(by_default.memory_format, "memory_format", spec.memory_format);
   lines.add_unless(0.0, "min_time_s", spec.min_time_s);
   lines.add("model", model_identity(spec, sweep));
-  lines.add_unless(defaults.momentum, "momentum", spec.momentum);
+  if (spec.optimizer.value_or(std::string(defaults.optimizer)) == "sgd")
+    lines.add_unless(defaults.momentum, "momentum", spec.momentum);
   if (images) lines.add_unless(defaults.num_classes.value_or(0), "num_classes", spec.num_classes);
   lines.add_unless(by_default.num_nodes, "num_nodes", spec.num_nodes);
   lines.add_unless(defaults.optimizer, "optimizer", spec.optimizer);

@@ -96,10 +96,13 @@ void check_image_size(const ModelInfo& info, const std::string& name, const Met&
 }
 
 // An option that no model of the sweep has would be ignored without a word.
-void check_useless(const std::set<const ModelInfo*>& used, const PlacedAxis& option,
-                   Findings& findings) {
+struct Used {
+  std::set<const ModelInfo*> models;
+  bool sgd = false;
+};
+void check_useless(const Used& used, const PlacedAxis& option, Findings& findings) {
   const auto any = [&](auto&& predicate) {
-    return std::any_of(used.begin(), used.end(), predicate);
+    return std::any_of(used.models.begin(), used.models.end(), predicate);
   };
   const std::string_view name = option.axis->name;
   const char* who = nullptr;
@@ -115,6 +118,9 @@ void check_useless(const std::set<const ModelInfo*>& used, const PlacedAxis& opt
   if (who != nullptr)
     findings.add(option.place, option.key,
                  fmt::format("means nothing here: no model of this sweep {}", who));
+  if (name == "momentum" && !used.sgd)
+    findings.add(option.place, option.key,
+                 "means nothing here: only sgd has momentum, and no trial of this sweep uses it");
 }
 
 void check_excluded_models(const PlacedSweep& placed, Findings& findings) {
@@ -188,14 +194,19 @@ void check_model_names(const SweepSpec& sweep, const PlacedSweep& placed, Findin
 
 void check_model_options(const SweepSpec& sweep, const PlacedSweep& placed, Findings& findings) {
   if (sweep.rehearsal) return;
-  std::set<const ModelInfo*> used;
+  Used used;
   for (const PlacedBlock& block : placed.blocks) {
     const PlacedAxis* models = find_placed(block.axes, "model");
     if (models == nullptr) continue;
     for (const AxisValue& name : models->values) {
       const ModelInfo* info = info_of(sweep, name);
       if (info == nullptr) return;  // unknown, or a script: nothing can be told
-      used.insert(info);
+      used.models.insert(info);
+      const Met optimizers = values_met(sweep, placed, block, name, "optimizer");
+      used.sgd = used.sgd ||
+                 (optimizers.where == nullptr
+                      ? info->domain != Domain::kText
+                      : std::ranges::find(optimizers.values, "sgd") != optimizers.values.end());
       check_data(*info, name, values_met(sweep, placed, block, name, "data"), findings);
       check_sequence_length(*info, name, values_met(sweep, placed, block, name, "sequence_length"),
                             findings);

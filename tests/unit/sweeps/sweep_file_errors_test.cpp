@@ -308,6 +308,9 @@ TEST(SweepFileErrors, RulesBetweenKeys) {
        "x.toml: line 7, column 19: trial.sequence_length: means nothing here: no model of this "
        "sweep takes text\nx.toml: line 8, column 11: trial.dropout: means nothing here: no model "
        "of this sweep has dropout"},
+      {kBase + "[trial]\noptimizer = \"adamw\"\nmomentum = 0.5\n",
+       "x.toml: line 8, column 12: trial.momentum: means nothing here: only sgd has momentum, and "
+       "no trial of this sweep uses it"},
       {kBase + "[trial]\ndata = \"text:/nowhere/t.txt\"\n",
        "x.toml: line 7, column 8: trial.data: no such file: /nowhere/t.txt"},
       {kBase + "[trial]\ndata = \"text:\"\n",

@@ -72,7 +72,7 @@ gpu = "T4"
 [trial]
 precision = "bf16"
 data = "synthetic"
-optimizer = "adam"
+optimizer = "sgd"
 learning_rate = 0.5
 momentum = 0.25
 weight_decay = 0.125
@@ -96,7 +96,7 @@ runtime = "other"
                                           "x.toml");
   TrialSpec base;
   base.precision = "bf16";
-  base.optimizer = "adam";
+  base.optimizer = "sgd";
   base.learning_rate = 0.5;
   base.momentum = 0.25;
   base.weight_decay = 0.125;
