@@ -16,7 +16,7 @@ struct RunOptions {
   sweeps::SweepFileOptions file;
   std::optional<std::string> results;  // absent: <name>.h5 in the current folder
   std::vector<std::string> only;
-  std::optional<std::string> rerun;  // "all"
+  std::optional<std::string> rerun;  // "all", "failed", a filter
   bool accept_changes = false;
   std::optional<std::int64_t> max_trials;
   std::optional<std::string> until, budget;

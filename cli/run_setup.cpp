@@ -3,25 +3,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
 #include "cli/software_check.hpp"
+#include "results/store/rerun.hpp"
 #include "results/store/status_file.hpp"
 
 namespace batchsweep::cli {
 namespace {
 
-void tell_changes(RunSetup& setup) {
-  const std::vector<results::RecordedState>& recorded = setup.store->recorded();
-  if (recorded.empty() || setup.store->previous_sweep_text() == setup.sweep.text) return;
+// `before`: what counted before this start.
+void tell_changes(RunSetup& setup, const std::vector<results::RecordedState>& before) {
+  if (before.empty() || setup.store->previous_sweep_text() == setup.sweep.text) return;
   std::set<sweeps::TrialId> known;
-  for (const results::RecordedState& state : recorded) known.insert(state.trial);
+  for (const results::RecordedState& state : before) known.insert(state.trial);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < setup.grid->size(); ++i) kept += known.contains(setup.grid->id(i)) ? 1 : 0;
   setup.progress.say(fmt::format(
       "the sweep file has changed since {} was recorded: {} trials kept, {} new, {} no longer asked (their rows stay)",
       setup.results_path, kept, setup.grid->size() - kept, known.size() - kept));
+}
+
+void tell_rerun(RunSetup& setup, const std::vector<results::RecordedState>& before) {
+  std::set<sweeps::TrialId> asked;
+  for (std::size_t i = 0; i < setup.grid->size(); ++i) asked.insert(setup.grid->id(i));
+  const auto rows_of_grid = [&](const std::vector<results::RecordedState>& states) {
+    return std::count_if(states.begin(), states.end(), [&](const results::RecordedState& state) {
+      return state.has_row && asked.contains(state.trial);
+    });
+  };
+  const auto rows = rows_of_grid(before);
+  setup.progress.say(fmt::format("--rerun {}: of {} recorded trials {} are measured again", *setup.options.rerun, rows,
+                                 rows - rows_of_grid(setup.recorded)));
 }
 
 }  // namespace
@@ -34,6 +49,7 @@ RunSetup::RunSetup(const RunOptions& run_options, const Clock& wall_clock)
     : options(run_options), clock(wall_clock), progress(wall_clock.now()) {
   sweep = sweeps::read_sweep_file(options.sweep_file, options.file);
   for (const std::string& only : options.only) sweep.only.push_back(sweeps::parse_only(only));
+  if (options.rerun) (void)results::parse_rerun(*options.rerun);
   results_path = cli::results_path(sweep, options.results);
 }
 
@@ -46,11 +62,11 @@ void open_results(RunSetup& setup) {
   store.site_text = setup.sweep.site_text;
   store.sweep_inputs = sweeps::inputs_text(setup.sweep);
   store.sweep_name = setup.sweep.name;
-  store.new_run = setup.options.rerun.has_value();
+  store.rerun = setup.options.rerun;
   store.publish_program = setup.options.program;
   setup.store = std::make_unique<results::ResultsStore>(store, setup.clock);
   for (const std::string& notice : setup.store->notices()) setup.progress.say(notice);
-  if (!store.new_run && !setup.options.accept_changes && !setup.sweep.rehearsal) {
+  if (!store.rerun && !setup.options.accept_changes && !setup.sweep.rehearsal) {
     refuse_changed_software(setup.results_path, setup.store->recorded_software(), setup.options.program);
   }
   setup.recorder = std::make_unique<SweepRecorder>(*setup.store, setup.clock, setup.progress);
@@ -58,14 +74,24 @@ void open_results(RunSetup& setup) {
 
 void make_core(RunSetup& setup, const std::vector<std::string>& present_types, int agents) {
   setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, present_types);
-  tell_changes(setup);
+  std::vector<results::RunInfo> runs = setup.store->runs();
+  setup.recorded = results::what_counts(setup.store->recorded(), {runs, setup.grid.get()});
+  if (setup.options.rerun && runs.size() > 1) {
+    runs.pop_back();
+    const std::vector<results::RecordedState> before =
+        results::what_counts(setup.store->recorded(), {runs, setup.grid.get()});
+    tell_changes(setup, before);
+    tell_rerun(setup, before);
+  } else {
+    tell_changes(setup, setup.recorded);
+  }
   orchestrator::CoreOptions options;
   options.agents_expected = agents;
   options.max_trials = setup.options.max_trials.value_or(-1);
   options.file_id = setup.store->file_id();
   const bool simulated = setup.sweep.rehearsal && setup.sweep.rehearsal->simulated;
   if (!simulated) options.build_id = BATCHSWEEP_VERSION;  // simulated agents are of no build
-  setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.store->recorded(), options);
+  setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.recorded, options);
 }
 
 ExitCode finish_run(RunSetup& setup, const Ending& ending) {

@@ -31,6 +31,7 @@ struct RunSetup {
   std::unique_ptr<results::ResultsStore> store;
   std::unique_ptr<SweepRecorder> recorder;
   std::unique_ptr<sweeps::Grid> grid;
+  std::vector<results::RecordedState> recorded;  // what counts of the file, as found
   std::unique_ptr<orchestrator::Core> core;
 };
 
@@ -39,7 +40,7 @@ struct RunSetup {
 
 // Takes the lock; tells what opening noticed. Refuses other software than the recorded one unless the options allow it.
 void open_results(RunSetup& setup);
-// Grid and core, and what has changed since the recorded sweep (kept, new, no longer asked).
+// Grid and core, and what has changed since the recorded sweep (kept, new, no longer asked, asked again).
 void make_core(RunSetup& setup, const std::vector<std::string>& present_types, int agents);
 
 struct Ending {

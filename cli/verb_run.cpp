@@ -12,7 +12,7 @@ void add_run(CommandLine& line) {
       .option("--site", options->file.site, "the site file")
       .option("--set", options->file.set, "override a key: trial.timed_steps=50 (may be repeated)")
       .option("--only", options->only, "only these trials: model=bert*,gpu=H100* (may be repeated)")
-      .option("--rerun", options->rerun, "measure again in a new run: all")
+      .option("--rerun", options->rerun, "measure again in a new run: all, failed, or what a filter as of --only matches")
       .flag("--accept-changes", options->accept_changes, "go on although LibTorch or the driver changed")
       .option("--max-trials", options->max_trials, "start at most so many trials")
       .option("--until", options->until, "start nothing new from this local time on: 18:00")
@@ -21,9 +21,6 @@ void add_run(CommandLine& line) {
       .example("mpirun -n 4 --bind-to none batchsweep run cards.toml --results cards.h5")
       .run([options] {
         options->program = own_program();
-        if (options->rerun && *options->rerun != "all") {
-          throw UsageError("--rerun " + *options->rerun + ": not available yet, only \"all\" is");
-        }
         if (options->max_trials && *options->max_trials < 0) throw UsageError("--max-trials: expected a number from 0 up");
         return run_sweep(*options);
       });

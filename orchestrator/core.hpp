@@ -88,7 +88,7 @@ struct Progress {
 
 class Core {
  public:
-  // `recorded`: what the results file already holds (newest run). `grid` and `sweep` must outlive the core.
+  // `recorded`: what counts of the results file already. `grid` and `sweep` must outlive the core.
   Core(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid, std::vector<results::RecordedState> recorded, CoreOptions options);
   ~Core();
 

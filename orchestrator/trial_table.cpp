@@ -48,9 +48,7 @@ void TrialTable::take_over(SlotId id, const results::RecordedState& recorded) {
   slot.executions = saturated<std::uint16_t>(recorded.executions);
   slot.suspect = recorded.open_starts >= kSuspectStarts;
   slot.has_row = recorded.has_row;
-  if (!recorded.has_row ||
-      !results::is_final(recorded.outcome, recorded.reason, recorded.executions, retries_))
-    return;
+  if (!results::is_final(recorded, retries_)) return;
   slot.failure = results::is_failure(recorded.outcome);
   failures_ += slot.failure;
   move(id, SlotState::kWaiting, SlotState::kDone);

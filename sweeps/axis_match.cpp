@@ -39,25 +39,26 @@ AxisMatch& line_of(std::vector<AxisMatch>& lines, const std::string& axis) {
   return lines.emplace_back(AxisMatch{.axis = axis, .patterns = {}, .from = {}, .to = {}});
 }
 
-void read_condition(const std::string& condition, std::vector<AxisMatch>& lines) {
+void read_condition(const std::string& condition, std::string_view option,
+                    std::vector<AxisMatch>& lines) {
   const std::size_t equals = condition.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw UsageError(fmt::format(
-        "--only {}: expected axis=value, for example model=bert*,gpu=H100*", condition));
+    throw UsageError(fmt::format("{} {}: expected axis=value, for example model=bert*,gpu=H100*",
+                                 option, condition));
   }
   const std::string axis = condition.substr(0, equals), value = condition.substr(equals + 1);
   const AxisInfo* info = find_axis(axis);
   if (info == nullptr) {
     const std::vector<std::string> near = nearest_names(axis, axis_names());
     throw UsageError(
-        fmt::format("--only {}: unknown axis {}{}", condition, axis,
+        fmt::format("{} {}: unknown axis {}{}", option, condition, axis,
                     near.empty() ? "" : fmt::format(", did you mean {}", fmt::join(near, " or "))));
   }
   AxisMatch& line = line_of(lines, axis);
   if (info->kind == ValueKind::kInteger && value.find("..") != std::string::npos) {
     if (!line.patterns.empty() || !read_range(value, line)) {
       throw UsageError(
-          fmt::format("--only {}: expected a range like 8..64, 8.. or ..64, alone", condition));
+          fmt::format("{} {}: expected a range like 8..64, 8.. or ..64, alone", option, condition));
     }
   } else {
     line.patterns.push_back(value);
@@ -71,11 +72,11 @@ bool matches(const TrialSpec& spec, const std::vector<AxisMatch>& lines) {
                      [&](const AxisMatch& line) { return matches_line(spec, line); });
 }
 
-std::vector<AxisMatch> parse_only(const std::string& text) {
+std::vector<AxisMatch> parse_only(const std::string& text, std::string_view option) {
   std::vector<AxisMatch> lines;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
-    read_condition(text.substr(at, comma - at), lines);
+    read_condition(text.substr(at, comma - at), option, lines);
     at = comma + 1;
   }
   return lines;

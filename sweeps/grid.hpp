@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sweeps/sweep_spec.hpp"
@@ -39,8 +40,8 @@ class Grid {
 // Does the spec match all lines (of one [[exclude]] block, of a rule's `when`, of one --only)?
 [[nodiscard]] bool matches(const TrialSpec& spec, const std::vector<AxisMatch>& lines);
 // --only "model=bert*,gpu=H100*" -> lines; an axis named twice takes either value; whole numbers take "8..64", "8..", "..64" too.
-// Throws UsageError naming the unknown axis.
-[[nodiscard]] std::vector<AxisMatch> parse_only(const std::string& text);
+// Throws UsageError naming the unknown axis and the option that the text came with.
+[[nodiscard]] std::vector<AxisMatch> parse_only(const std::string& text, std::string_view option = "--only");
 // The value of an axis as text, as --only, [[exclude]] and tables use it: what runs, with the model's defaults filled in.
 // Unknown -> "".
 [[nodiscard]] std::string axis_value(const TrialSpec& spec, const std::string& axis);

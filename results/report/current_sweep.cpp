@@ -44,6 +44,7 @@ sweeps::SweepSpec read_newest_text(const ResultsFile& file) {
 CurrentSweep read_current_sweep(const ResultsFile& file,
                                 const std::vector<std::string>& requested_types, bool with_ids) {
   CurrentSweep current;
+  if (with_ids) current.reruns = Reruns(file.runs, nullptr);
   if (file.runs.empty() || file.runs.back().sweep_text.empty()) return current;
   try {
     const sweeps::SweepSpec sweep = read_newest_text(file);
@@ -53,6 +54,7 @@ CurrentSweep read_current_sweep(const ResultsFile& file,
     TrialIdSet ids(grid.size());
     for (std::size_t i = 0; i < grid.size(); ++i) ids.insert(grid.id(i).value);
     current.trial_ids = std::move(ids);
+    current.reruns = Reruns(file.runs, &grid);
   } catch (const Error& error) {
     const std::string_view what = error.what();
     current.why_unknown = what.substr(0, what.find('\n'));

@@ -10,6 +10,7 @@
 
 #include "results/report/axes.hpp"
 #include "results/store/reader.hpp"
+#include "results/store/rerun.hpp"
 #include "sweeps/trial_spec.hpp"
 
 namespace batchsweep::results {
@@ -31,6 +32,7 @@ struct CurrentSweep {
   AxisOrder order;
   std::optional<TrialIdSet> trial_ids;  // absent: cannot be told
   std::string why_unknown;              // why they are absent, else ""
+  Reruns reruns;                        // of the file's runs; with the ids only
   [[nodiscard]] bool asks_for(std::uint64_t trial_id) const;
 };
 

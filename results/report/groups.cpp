@@ -204,6 +204,9 @@ struct GroupBuilder::State {
     return static_cast<std::uint32_t>(failures.size() - 1);
   }
 
+  [[nodiscard]] RowName name_of(const Row& row) const {
+    return {row.file, run_ids[row.run], row.trial, row.repeat, row.outcome};
+  }
   void keep_rows(const std::function<bool(const RowName&)>& keep);
   void complete_provenance(AxisIndex axis, AxisIndex by);
   void sort_groups(const AxisOrder& order);
@@ -214,9 +217,7 @@ struct GroupBuilder::State {
 
 // Forgets the rows that do not count, and the groups that only they had.
 void GroupBuilder::State::keep_rows(const std::function<bool(const RowName&)>& keep) {
-  std::erase_if(rows, [&](const Row& row) {
-    return !keep({row.file, run_ids[row.run], row.trial});
-  });
+  std::erase_if(rows, [&](const Row& row) { return !keep(name_of(row)); });
   constexpr std::uint32_t unused = kNoDetail;
   std::vector<std::uint32_t> place(groups.size(), unused);
   std::vector<Group> used;
@@ -356,7 +357,7 @@ void GroupBuilder::add(const TrialRecord& trial, std::uint32_t file) {
 }
 
 void GroupBuilder::for_each_row(const std::function<void(const RowName&)>& visit) const {
-  for (const Row& row : state_->rows) visit({row.file, state_->run_ids[row.run], row.trial});
+  for (const Row& row : state_->rows) visit(state_->name_of(row));
 }
 
 Groups GroupBuilder::finish(const AxisOrder& order,

@@ -88,6 +88,8 @@ struct RowName {
   std::uint32_t file = 0;
   const std::string& run_id;
   std::uint64_t trial_id = 0;
+  std::int32_t repeat = 0;
+  Outcome outcome = Outcome::kCompleted;
 };
 
 class GroupBuilder {

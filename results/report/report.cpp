@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/check.hpp"
 #include "results/record/fields.hpp"
@@ -37,7 +38,8 @@ void add_notices(Report& report) {
   for (const ReportedFile& file : report.files) {
     if (file.rows_of_older_runs + file.rows_no_longer_asked == 0) continue;
     report.notices.push_back(
-        fmt::format("{}: left out {} rows of older runs and {} that the newest sweep text no "
+        fmt::format("{}: left out {} rows of older runs that count no more and {} that the newest "
+                    "sweep text no "
                     "longer asks for (--all shows them)",
                     file.path, file.rows_of_older_runs, file.rows_no_longer_asked));
   }
@@ -96,11 +98,17 @@ struct ReportBuilder::State {
 
   // What decides about the rows of a file; known once they were all read.
   struct File {
-    std::string newest_run;
+    std::vector<std::string> runs;  // ids, oldest first
     CurrentSweep sweep;
-    bool any_asked_for = false;  // a row of the newest run belongs to the newest sweep text
+    std::vector<RecordedState> counting;  // where several runs count; by trial and repeat
+    bool any_asked_for = false;           // a row that counts belongs to the newest sweep text
+
+    [[nodiscard]] bool several() const { return sweep.reruns.first() + 1 < runs.size(); }
+    [[nodiscard]] std::optional<std::size_t> place_of(const std::string& run_id) const;
+    [[nodiscard]] bool counts(const RowName& row) const;
   };
 
+  void find_what_counts();
   void note_asked_for();
   [[nodiscard]] bool keep(const RowName& row);
   void tell_what_cannot_be_told();
@@ -116,18 +124,55 @@ struct ReportBuilder::State {
   std::string last_type;
 };
 
+// From the newest on: most rows are of that one.
+std::optional<std::size_t> ReportBuilder::State::File::place_of(const std::string& run_id) const {
+  for (std::size_t i = runs.size(); i-- > 0;) {
+    if (runs[i] == run_id) return i;
+  }
+  return std::nullopt;
+}
+
+bool ReportBuilder::State::File::counts(const RowName& row) const {
+  const std::optional<std::size_t> run = place_of(row.run_id);
+  if (!run || *run < sweep.reruns.first()) return false;
+  if (!several()) return true;
+  const auto wanted = std::tuple(sweeps::TrialId{row.trial_id}, row.repeat);
+  const auto name = [](const RecordedState& state) {
+    return std::tuple(state.trial, state.repeat);
+  };
+  const auto found = std::ranges::lower_bound(counting, wanted, {}, name);
+  return found != counting.end() && name(*found) == wanted && found->run == *run;
+}
+
+void ReportBuilder::State::find_what_counts() {
+  if (std::ranges::none_of(files, &File::several)) return;
+  groups.for_each_row([&](const RowName& row) {
+    File& file = files[row.file];
+    const std::optional<std::size_t> run =
+        file.several() ? file.place_of(row.run_id) : std::nullopt;
+    if (!run) return;
+    RecordedState& state = file.counting.emplace_back();
+    state.trial = {row.trial_id};
+    state.repeat = row.repeat;
+    state.outcome = row.outcome;
+    state.has_row = true;
+    state.run = static_cast<std::uint32_t>(*run);
+  });
+  for (File& file : files) file.counting = what_counts(std::move(file.counting), file.sweep.reruns);
+}
+
 void ReportBuilder::State::note_asked_for() {
   groups.for_each_row([&](const RowName& row) {
     File& file = files[row.file];
-    if (!file.any_asked_for && row.run_id == file.newest_run && file.sweep.trial_ids)
-      file.any_asked_for = file.sweep.asks_for(row.trial_id);
+    if (!file.any_asked_for && file.sweep.trial_ids && file.sweep.asks_for(row.trial_id))
+      file.any_asked_for = file.counts(row);
   });
 }
 
 bool ReportBuilder::State::keep(const RowName& row) {
   const File& file = files[row.file];
-  if (options.all || file.newest_run.empty()) return true;
-  if (row.run_id != file.newest_run) {
+  if (options.all || file.runs.empty()) return true;
+  if (!file.counts(row)) {
     ++reported[row.file].rows_of_older_runs;
     return false;
   }
@@ -136,12 +181,11 @@ bool ReportBuilder::State::keep(const RowName& row) {
   return false;
 }
 
-// Where the newest sweep text does not decide, all rows of the newest run are shown, and that is
-// said.
+// Where the newest sweep text does not decide, all rows that count are shown, and that is said.
 void ReportBuilder::State::tell_what_cannot_be_told() {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const File& file = files[i];
-    if (file.any_asked_for || file.newest_run.empty()) continue;
+    if (file.any_asked_for || file.runs.empty()) continue;
     if (!file.sweep.why_unknown.empty())
       notices.push_back(
           fmt::format("{}: the newest sweep text cannot be read here, so rows that it no longer "
@@ -150,7 +194,12 @@ void ReportBuilder::State::tell_what_cannot_be_told() {
     else if (file.sweep.trial_ids)
       notices.push_back(
           fmt::format("{}: no row belongs to the newest sweep text as it stands (--set?), so every "
-                      "row of the newest run is shown",
+                      "row that counts is shown",
+                      reported[i].path));
+    if (file.sweep.reruns.any_filter())
+      notices.push_back(
+          fmt::format("{}: for the same reason it cannot be told which older rows a --rerun with a "
+                      "filter asks for again: they are shown until they are measured",
                       reported[i].path));
   }
 }
@@ -171,7 +220,7 @@ void ReportBuilder::add(const TrialRecord& trial) {
 void ReportBuilder::end_file(const ResultsFile& file) {
   State& s = *state_;
   State::File& added = s.files.emplace_back();
-  if (!file.runs.empty()) added.newest_run = file.runs.back().run_id;
+  for (const RunInfo& run : file.runs) added.runs.push_back(run.run_id);
   added.sweep = read_current_sweep(file, {s.requested_types.begin(), s.requested_types.end()},
                                    !s.options.all);
   s.requested_types.clear();
@@ -186,7 +235,8 @@ void ReportBuilder::end_file(const ResultsFile& file) {
 
 Report ReportBuilder::finish() && {
   State& s = *state_;
-  s.note_asked_for();
+  if (!s.options.all) s.find_what_counts();
+  if (!s.options.all) s.note_asked_for();
   Groups groups =
       std::move(s.groups).finish(s.order, [&](const RowName& row) { return s.keep(row); });
   if (!s.options.all && groups.rows > 0) s.tell_what_cannot_be_told();

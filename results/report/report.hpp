@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All answers about one or several results files. Chooses the rows (newest run, newest sweep text),
-// gathers them and asks each answer; results/report/render.hpp writes it down. Writes nothing.
+// All answers about one or several results files. Chooses the rows (those that count, newest sweep
+// text), gathers them and asks each answer; results/report/render.hpp writes it down. Writes
+// nothing.
 #pragma once
 
 #include <cstdint>

@@ -172,12 +172,17 @@ AttemptIndex::Selection AttemptIndex::select() {
   return selection;
 }
 
-std::vector<RecordedState> AttemptIndex::states(const std::string& run_id) {
+std::vector<RecordedState> AttemptIndex::states(const std::vector<RunInfo>& runs) {
   build();
+  std::unordered_map<std::uint32_t, std::uint32_t> places;
+  for (const RunInfo& run : runs)
+    places.try_emplace(run_number(run.run_id), static_cast<std::uint32_t>(places.size()));
   std::vector<RecordedState> states;
-  const std::uint32_t run = run_number(run_id);
   for (const Entry& entry : entries_) {
-    if (entry.run == run) states.push_back(entry.state);
+    const auto place = places.find(entry.run);
+    if (place == places.end()) continue;
+    states.push_back(entry.state);
+    states.back().run = place->second;
   }
   return states;
 }

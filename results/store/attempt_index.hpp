@@ -29,7 +29,8 @@ class AttemptIndex {
   };
   [[nodiscard]] Selection select();
 
-  [[nodiscard]] std::vector<RecordedState> states(const std::string& run_id);
+  // What each of these runs knows.
+  [[nodiscard]] std::vector<RecordedState> states(const std::vector<RunInfo>& runs);
   struct OpenStart {
     std::string run_id;
     sweeps::TrialId trial;

@@ -77,6 +77,8 @@ void read_run(JsonCursor& cursor, RunInfo& run) {
       cursor.text(run.site_text);
     else if (key == "sweep_inputs")
       cursor.text(run.sweep_inputs);
+    else if (key == "rerun")
+      cursor.text(run.rerun);
     else
       cursor.skip();
   }

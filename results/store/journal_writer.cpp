@@ -62,6 +62,7 @@ void JournalWriter::append_run(const RunInfo& run) {
   append_text_member(json_, "sweep_text", run.sweep_text);
   append_text_member(json_, "site_text", run.site_text);
   append_text_member(json_, "sweep_inputs", run.sweep_inputs);
+  if (!run.rerun.empty()) append_text_member(json_, "rerun", run.rerun);
   json_ += "}}";
   write_frame();
 }

@@ -16,6 +16,7 @@ namespace batchsweep::results {
 struct RunInfo {
   std::string run_id, site, created_utc, batchsweep_version, sweep_text, site_text;
   std::string sweep_inputs;  // sweeps::inputs_text: with it the texts are read again anywhere; "" in older files
+  std::string rerun;  // what it asks again: "" of a first run, "all", "failed", or a filter
   bool operator==(const RunInfo&) const = default;
 };
 

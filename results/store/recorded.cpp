@@ -4,11 +4,13 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "base/error.hpp"
 #include "results/store/journal.hpp"
 #include "results/store/posix_file.hpp"
+#include "results/store/rerun.hpp"
 #include "results/store/results_file.hpp"
 #include "results/store/run_table.hpp"
 #include "results/store/table_reader.hpp"
@@ -19,7 +21,7 @@ namespace {
 const std::set<std::string, std::less<>> kNeeded = {
     "run_id", "trial_id", "repeat", "attempt", "sequence", "outcome", "reason", "software_id"};
 
-// Which software the newest run's attempts ran under, newest last.
+// Which software the attempts of each run ran under.
 class SoftwareOfRun {
  public:
   void add_known(const SoftwareRecord& software) { known_.try_emplace(software.id, software); }
@@ -28,15 +30,18 @@ class SoftwareOfRun {
     std::int64_t& last = uses_[run_id][software_id];
     last = std::max(last, sequence);
   }
-  [[nodiscard]] std::vector<SoftwareRecord> newest(const std::string& run_id) const {
+  [[nodiscard]] std::vector<SoftwareRecord> newest(std::span<const RunInfo> runs) const {
     std::map<std::pair<std::string, bool>, std::pair<std::int64_t, const SoftwareRecord*>> best;
-    const auto run = uses_.find(run_id);
-    if (run == uses_.end()) return {};
-    for (const auto& [id, sequence] : run->second) {
-      const auto software = known_.find(id);
-      if (software == known_.end()) continue;
-      auto& place = best[{software->second.program, !software->second.driver_version.empty()}];
-      if (place.second == nullptr || sequence >= place.first) place = {sequence, &software->second};
+    for (const RunInfo& info : runs) {
+      const auto run = uses_.find(info.run_id);
+      if (run == uses_.end()) continue;
+      for (const auto& [id, sequence] : run->second) {
+        const auto software = known_.find(id);
+        if (software == known_.end()) continue;
+        auto& place = best[{software->second.program, !software->second.driver_version.empty()}];
+        if (place.second == nullptr || sequence >= place.first)
+          place = {sequence, &software->second};
+      }
     }
     std::vector<SoftwareRecord> records;
     for (const auto& [kind, use] : best) records.push_back(*use.second);
@@ -144,7 +149,9 @@ Recorded read_recorded(const std::string& path) {
   }
   if (opened) read_file(path, *opened, before, recorded, software);
   if (recorded.has_journal) read_frames(*journal, frame, recorded, software);
-  if (!recorded.runs.empty()) recorded.software = software.newest(recorded.runs.back().run_id);
+  const std::span<const RunInfo> runs = recorded.runs;
+  if (!runs.empty())
+    recorded.software = software.newest(runs.subspan(first_that_counts(recorded.runs)));
   return recorded;
 }
 

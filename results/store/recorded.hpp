@@ -14,9 +14,9 @@ struct Recorded {
   bool has_file = false, has_journal = false;
   std::string file_id, origin;  // "" where there is neither
   AttemptIndex index;
-  std::vector<RunInfo> runs;  // oldest first
-  std::vector<SoftwareRecord>
-      software;  // of the newest run: the newest of each program, with a GPU driver and without
+  std::vector<RunInfo> runs;             // oldest first
+  std::vector<SoftwareRecord> software;  // of the runs that count: the newest of each program, with
+                                         // a GPU driver and without
   std::uint64_t journal_bytes = 0, torn_bytes = 0;
   std::size_t journal_attempts = 0;
 };

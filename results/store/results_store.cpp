@@ -15,6 +15,7 @@
 #include "results/store/posix_file.hpp"
 #include "results/store/publisher.hpp"
 #include "results/store/recorded.hpp"
+#include "results/store/run_table.hpp"
 
 namespace batchsweep::results {
 namespace {
@@ -101,13 +102,17 @@ void ResultsStore::State::begin_or_continue_run() {
               .batchsweep_version = BATCHSWEEP_VERSION,
               .sweep_text = options.sweep_text,
               .site_text = options.site_text,
-              .sweep_inputs = options.sweep_inputs};
+              .sweep_inputs = options.sweep_inputs,
+              .rerun = ""};
   if (!recorded.runs.empty()) {
     const RunInfo& newest = recorded.runs.back();
     previous_sweep_text = newest.sweep_text;
-    if (!options.new_run) {
+    if (options.rerun) {
+      run.rerun = *options.rerun;
+    } else {
       run.run_id = newest.run_id;
       run.created_utc = newest.created_utc;
+      run.rerun = newest.rerun;
     }
     if (run == newest) {
       run_id = run.run_id;
@@ -116,6 +121,7 @@ void ResultsStore::State::begin_or_continue_run() {
   }
   run_id = run.run_id;
   journal->append_run(run);
+  merge_run(recorded.runs, std::move(run));
 }
 
 // A start without an end: its orchestrator was killed. Recorded, so that it is counted for ever and
@@ -151,7 +157,7 @@ ResultsStore::ResultsStore(const StoreOptions& options, const Clock& clock)
   state.end_open_starts();
   state.begin_or_continue_run();
   state.journal->sync();
-  state.states = state.recorded.index.states(state.run_id);
+  state.states = state.recorded.index.states(state.recorded.runs);
   state.recorded.index = {};
 }
 
@@ -160,6 +166,7 @@ ResultsStore::~ResultsStore() = default;
 const std::string& ResultsStore::run_id() const { return state_->run_id; }
 const std::string& ResultsStore::file_id() const { return state_->recorded.file_id; }
 const std::vector<RecordedState>& ResultsStore::recorded() const { return state_->states; }
+const std::vector<RunInfo>& ResultsStore::runs() const { return state_->recorded.runs; }
 std::int64_t ResultsStore::next_sequence() const { return state_->next_sequence; }
 const std::string& ResultsStore::previous_sweep_text() const { return state_->previous_sweep_text; }
 const std::vector<SoftwareRecord>& ResultsStore::recorded_software() const {

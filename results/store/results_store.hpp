@@ -12,12 +12,13 @@
 
 #include "base/clock.hpp"
 #include "results/record/trial_record.hpp"
+#include "results/store/reader.hpp"
 #include "sweeps/trial_spec.hpp"
 
 namespace batchsweep::results {
 
-// What is known of one (trial, repeat) of the newest run: all that going on needs, so that a long sweep's rows need
-// not stay in memory.
+// What is known of one (trial, repeat), in one run or (results/store/rerun.hpp) now: all that going on needs, so that a
+// long sweep's rows need not stay in memory.
 struct RecordedState {
   sweeps::TrialId trial;
   std::int32_t repeat = 0;
@@ -27,13 +28,18 @@ struct RecordedState {
   Outcome outcome = Outcome::kInterrupted;
   Reason reason = Reason::kNone;
   bool has_row = false;
+  std::uint32_t run = 0;  // place in the file's runs, oldest first
 };
+// Nothing is left to do for it.
+[[nodiscard]] constexpr bool is_final(const RecordedState& state, std::int64_t retries) {
+  return state.has_row && is_final(state.outcome, state.reason, state.executions, retries);
+}
 
 struct StoreOptions {
   std::string path;  // F.h5
   sweeps::Origin origin = sweeps::Origin::kMeasured;
   std::string site, sweep_text, site_text, sweep_inputs, sweep_name;
-  bool new_run = false;  // --rerun: a new run_id
+  std::optional<std::string> rerun;  // begins a new run; see results/store/rerun.hpp
   std::string publish_program;  // absolute path of batchsweep, for the child `batchsweep publish`; "" publishes in this process
 };
 
@@ -48,11 +54,13 @@ class ResultsStore {
 
   [[nodiscard]] const std::string& run_id() const;
   [[nodiscard]] const std::string& file_id() const;
-  [[nodiscard]] const std::vector<RecordedState>& recorded() const;  // as found at opening
+  // As found at opening, of each run; `what_counts` says where a trial stands.
+  [[nodiscard]] const std::vector<RecordedState>& recorded() const;
+  [[nodiscard]] const std::vector<RunInfo>& runs() const;  // oldest first; the last is this one
   [[nodiscard]] std::int64_t next_sequence() const;
   // Text of the newest recorded sweep, "" for a new file: to tell kept / new / no longer asked.
   [[nodiscard]] const std::string& previous_sweep_text() const;
-  // The newest software of the newest run per trial program, with a GPU driver and without: going on under another is refused, because
+  // The newest software of the runs that count, per trial program, with a GPU driver and without: going on under another is refused, because
   // rows of two versions in one table would be compared.
   [[nodiscard]] const std::vector<SoftwareRecord>& recorded_software() const;
   // What opening had to say: "F.h5 was missing beside its journal: rebuilt 12 trials", ...

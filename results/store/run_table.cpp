@@ -13,11 +13,11 @@ std::vector<RunInfo> read_runs(hid_t file) {
   while (reader.table().next()) {
     for (std::size_t i = 0; i < reader.table().rows(); ++i) {
       reader.read(i, row);
-      runs.push_back(
-          {row.run_id, row.site, row.created_utc, row.batchsweep_version,
-           read_one_text(file, "text", static_cast<std::uint64_t>(row.sweep_text_row)),
-           read_one_text(file, "text", static_cast<std::uint64_t>(row.site_text_row)),
-           read_one_text(file, "text", static_cast<std::uint64_t>(row.inputs_text_row))});
+      runs.push_back({row.run_id, row.site, row.created_utc, row.batchsweep_version,
+                      read_one_text(file, "text", static_cast<std::uint64_t>(row.sweep_text_row)),
+                      read_one_text(file, "text", static_cast<std::uint64_t>(row.site_text_row)),
+                      read_one_text(file, "text", static_cast<std::uint64_t>(row.inputs_text_row)),
+                      row.rerun});
     }
   }
   return runs;

@@ -34,6 +34,10 @@ const Field<RunRow> kRunFields[] = {
      "Row of /text with what the texts leave out (JSON): --set, where file names start, hashes of "
      "the files named.",
      &RunRow::inputs_text_row},
+    {"rerun", "",
+     "What the run asks again of what older runs recorded: all, failed, or a filter as of --only; "
+     "empty for a first run, before which nothing counts.",
+     &RunRow::rerun},
 };
 const Field<SearchRow> kSearchFields[] = {
     {"run_id", "", "Run that the search belongs to.", &SearchRow::run_id},
@@ -163,6 +167,8 @@ for c in df.select_dtypes(object): df[c] = df[c].str.decode("utf-8")   # text co
   snapshot `journal_first_sequence`, `ranks_before_journal`, `steps_before_journal`: how many rows stood in the file when the present journal was begun.
 - A row of `/trials` is named by (`run_id`, `trial_id`, `repeat`). Which attempt is that row: the newest that is final; where none is, the newest. A result that arrives after its
   attempt was recorded as lost stands in `/attempts` only. A row `skipped` with reason `device_absent` or `device_not_clean` gives way as soon as the trial runs.
+- Which row counts where the file has several runs: that of the newest run that has one for (`trial_id`, `repeat`), unless a still newer run asks the trial again (`/runs`, column
+  `rerun`). All rows stay in the file; `run`, `plan` and `report` look at those that count.
 - An attempt that was started and whose end nobody recorded (the orchestrator was killed) is a row of `/attempts` with outcome `interrupted`, reason `orchestrator_died` and
   nothing measured.
 

@@ -21,6 +21,7 @@ struct StepRow {
 struct RunRow {
   std::string run_id, site, created_utc, batchsweep_version;
   std::int64_t sweep_text_row = 0, site_text_row = 0, inputs_text_row = 0;
+  std::string rerun;
 };
 struct SearchRow {
   std::string run_id, search_id, gpu, model, precision;

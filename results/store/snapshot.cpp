@@ -228,7 +228,7 @@ void Snapshot::write_small_tables() {
     runs.push_back({run.run_id, run.site, run.created_utc, run.batchsweep_version,
                     static_cast<std::int64_t>(text_row(run.sweep_text)),
                     static_cast<std::int64_t>(text_row(run.site_text)),
-                    static_cast<std::int64_t>(text_row(run.sweep_inputs))});
+                    static_cast<std::int64_t>(text_row(run.sweep_inputs)), run.rerun});
   }
   write("hosts", hosts_);
   write("software", software_);

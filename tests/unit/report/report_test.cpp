@@ -45,7 +45,10 @@ std::vector<TrialRecord> rows_of(const std::string& text) {
 }
 
 struct Given {
-  std::vector<std::pair<std::string, std::string>> runs = {{"run-1", kSweep}};  // id, sweep text
+  struct Run {
+    std::string id, sweep_text, rerun;
+  };
+  std::vector<Run> runs = {{"run-1", kSweep, ""}};
   bool journal_beside = false;
 };
 
@@ -57,10 +60,11 @@ Report report_on(const std::vector<TrialRecord>& rows, const Given& given = {},
   file.path = "cards.h5";
   file.sweep_name = "cards";
   file.journal_beside = given.journal_beside;
-  for (const auto& [id, text] : given.runs) {
+  for (const auto& [id, text, rerun] : given.runs) {
     file.runs.emplace_back();
     file.runs.back().run_id = id;
     file.runs.back().sweep_text = text;
+    file.runs.back().rerun = rerun;
   }
   builder.end_file(file);
   return std::move(builder).finish();
@@ -81,12 +85,46 @@ TEST(ReportRows, OnlyTheNewestRunCounts) {
     rows.push_back(row);
     rows.back().run_id = "run-2";
   }
-  const Given given{.runs = {{"run-1", kSweep}, {"run-2", kSweep}}};
+  const Given given{.runs = {{"run-1", kSweep, ""}, {"run-2", kSweep, ""}}};
   const Report report = report_on(rows, given);
   EXPECT_EQ(report.groups.rows, 2);
   EXPECT_EQ(report.files[0].rows_of_older_runs, 2);
   EXPECT_THAT(report.notices, Contains(HasSubstr("left out 2 rows of older runs")));
   EXPECT_EQ(report_on(rows, given, {.all = true}).groups.rows, 4);
+}
+
+TEST(ReportRows, AfterARerunOfSomeTheNewRowsStandBesideTheKeptOnes) {
+  struct Case {
+    std::string rerun;
+    std::vector<std::size_t> measured_again;  // of batch 8 (completed) and 16 (failed)
+    std::int64_t rows, older, failures;
+  };
+  const std::vector<Case> cases = {
+      {"failed", {}, 1, 1, 0},  // the failed row counts no more as soon as it is asked again
+      {"failed", {1}, 2, 1, 0},       {"batch_size=8", {}, 1, 1, 1}, {"batch_size=8", {0}, 2, 1, 1},
+      {"batch_size=64", {}, 2, 0, 1}, {"all", {1}, 1, 2, 0},
+  };
+  for (const Case& c : cases) {
+    std::vector<TrialRecord> rows = rows_of(kSweep);
+    rows[1].outcome = "failed";
+    for (const std::size_t i : c.measured_again) {
+      rows.push_back(rows_of(kSweep)[i]);
+      rows.back().run_id = "run-2";
+    }
+    const Report report =
+        report_on(rows, {.runs = {{"run-1", kSweep, ""}, {"run-2", kSweep, c.rerun}}});
+    EXPECT_EQ(report.groups.rows, c.rows) << c.rerun;
+    EXPECT_EQ(report.files[0].rows_of_older_runs, c.older) << c.rerun;
+    EXPECT_EQ(static_cast<std::int64_t>(report.groups.failures.size()), c.failures) << c.rerun;
+  }
+}
+
+TEST(ReportRows, AFilterThatCannotBeAskedIsSaid) {
+  const std::string future = "[sweep]\nname = \"x\"\nkey_of_the_future = 1\n";
+  const Report report = report_on(
+      {sample_trial(8)}, {.runs = {{"run-1", kSweep, ""}, {"run-2", future, "batch_size=8"}}});
+  EXPECT_EQ(report.groups.rows, 1);
+  EXPECT_THAT(report.notices, Contains(HasSubstr("shown until they are measured")));
 }
 
 TEST(ReportRows, WhatTheNewestSweepTextNoLongerAsksForIsLeftOutUnlessAllIsAskedFor) {
@@ -100,7 +138,7 @@ TEST(ReportRows, WhatTheNewestSweepTextNoLongerAsksForIsLeftOutUnlessAllIsAskedF
 }
 
 TEST(ReportRows, ATextThatCannotBeReadShowsAllRowsAndSaysSo) {
-  const Given given{.runs = {{"run-1", "[sweep]\nname = \"x\"\nkey_of_the_future = 1\n"}}};
+  const Given given{.runs = {{"run-1", "[sweep]\nname = \"x\"\nkey_of_the_future = 1\n", ""}}};
   const Report report = report_on({sample_trial(8), sample_trial(64)}, given);
   EXPECT_EQ(report.groups.rows, 2);
   EXPECT_THAT(report.notices, Contains(HasSubstr("cannot be read here")));

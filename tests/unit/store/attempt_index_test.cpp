@@ -22,7 +22,7 @@ class AttemptIndexTest : public testing::Test {
   }
   void start(std::int64_t attempt) { index_.add_started("r", trial_id(1), 0, attempt); }
   RecordedState state() {
-    const auto states = index_.states("r");
+    const auto states = index_.states({run_info("r")});
     EXPECT_EQ(states.size(), 1U);
     return states.empty() ? RecordedState{} : states[0];
   }
@@ -127,7 +127,12 @@ TEST_F(AttemptIndexTest, RunsAndRepeatsAreKeptApart) {
     }
   }
   EXPECT_THAT(index_.select().trials, ElementsAre(1, 2, 3, 4));
-  EXPECT_EQ(index_.states("r").size(), 2U);
+  std::vector<std::string> words;  // run, repeat
+  for (const RecordedState& state :
+       index_.states({run_info("s"), run_info("without rows"), run_info("r")}))
+    words.push_back(std::to_string(state.run) + "," + std::to_string(state.repeat));
+  EXPECT_THAT(words, ElementsAre("2,0", "2,1", "0,0", "0,1"));
+  EXPECT_EQ(index_.states({run_info("s")}).size(), 2U);
 }
 
 }  // namespace

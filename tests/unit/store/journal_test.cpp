@@ -52,7 +52,8 @@ std::vector<std::uint64_t> write_sample(const std::string& path) {
                      .created_utc = "",
                      .batchsweep_version = "",
                      .sweep_text = "[sweep]\n",
-                     .site_text = ""});
+                     .site_text = "",
+                     .rerun = "failed"});
   end_frame();
   writer.append_started({trial_id(1), 0, 1});
   end_frame();
@@ -77,6 +78,7 @@ TEST(Journal, GivesBackWhatWasWritten) {
   EXPECT_EQ(frame.header.first_sequence, 7);
   ASSERT_TRUE(reader.next(frame, Detail::kAll));
   EXPECT_EQ(frame.run.sweep_text, "[sweep]\n");
+  EXPECT_EQ(frame.run.rerun, "failed");
   ASSERT_TRUE(reader.next(frame, Detail::kAll) && reader.next(frame, Detail::kAll));
   AttemptRecord expected = attempt_of(1);
   expected.trial.sequence = 7;

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "results/store/reader.hpp"
+#include "results/store/rerun.hpp"
 #include "store_fixtures.hpp"
 
 namespace batchsweep::results {
@@ -183,15 +184,56 @@ TEST_F(ResultsStoreTest, ARerunIsARunOfItsOwnAndOldRowsStay) {
     store.close();
   }
   StoreOptions again = options("[sweep]\nname = \"other\"\n");
-  again.new_run = true;
+  again.rerun = "all";
   ResultsStore store(again, clock_);
   EXPECT_NE(store.run_id(), first);
-  EXPECT_THAT(store.recorded(), IsEmpty());
+  ASSERT_EQ(store.recorded().size(), 1U);
+  EXPECT_EQ(store.recorded()[0].run, 0U);
+  EXPECT_THAT(what_counts(store.recorded(), Reruns(store.runs(), nullptr)), IsEmpty());
   EXPECT_EQ(store.previous_sweep_text(), options().sweep_text);
   record(store, attempt_of(1));
   store.close();
   EXPECT_THAT(rows(), ElementsAre("1:completed:1", "1:completed:1"));
   EXPECT_EQ(read_results(path_).runs.size(), 2U);
+}
+
+TEST_F(ResultsStoreTest, WhatARunAsksAgainIsKeptInTheJournalAndInTheFile) {
+  const auto reruns_of = [](const std::vector<RunInfo>& runs) {
+    std::vector<std::string> texts;
+    for (const RunInfo& run : runs) texts.push_back(run.rerun);
+    return texts;
+  };
+  StoreOptions begins = options();
+  begins.rerun = "failed";
+  {
+    ResultsStore store(begins, clock_);
+    EXPECT_THAT(reruns_of(store.runs()), ElementsAre("")) << "nothing older to ask again";
+    record(store, attempt_of(1, 1, Outcome::kFailed));
+    store.close();
+  }
+  {
+    ResultsStore store(begins, clock_);
+    EXPECT_THAT(reruns_of(store.runs()), ElementsAre("", "failed"));
+  }  // killed: the journal alone knows
+  {
+    ResultsStore store(options("changed"), clock_);
+    EXPECT_THAT(reruns_of(store.runs()), ElementsAre("", "failed")) << "it goes on with that run";
+    store.close();
+  }
+  EXPECT_THAT(reruns_of(read_results(path_).runs), ElementsAre("", "failed"));
+}
+
+TEST_F(ResultsStoreTest, TheSoftwareOfKeptRowsIsKnownUntilARunAsksForAll) {
+  for (const auto& [rerun, programs] : std::vector<std::pair<const char*, std::size_t>>{
+           {nullptr, 0U}, {"failed", 1U}, {"all", 0U}}) {
+    StoreOptions begins = options();
+    if (rerun != nullptr) begins.rerun = rerun;
+    ResultsStore(begins, clock_).close();
+    ResultsStore store(options(), clock_);
+    EXPECT_EQ(store.recorded_software().size(), programs);
+    if (rerun == nullptr) record(store, attempt_of(1));
+    store.close();
+  }
 }
 
 TEST_F(ResultsStoreTest, TheNewestSweepTextIsKept) {

@@ -37,6 +37,13 @@ inline std::string trial_id(std::uint64_t n) {
   return sweeps::to_text(sweeps::TrialId{0xabc0000000000000U + n});
 }
 
+inline RunInfo run_info(const std::string& run_id, const std::string& rerun = "") {
+  RunInfo run;
+  run.run_id = run_id;
+  run.rerun = rerun;
+  return run;
+}
+
 inline AttemptRecord attempt_of(std::uint64_t trial, std::int64_t attempt = 1,
                                 Outcome outcome = Outcome::kCompleted,
                                 Reason reason = Reason::kNone) {
