@@ -4,52 +4,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
 
-#include "base/log.hpp"
 #include "base/units.hpp"
 #include "results/store/reader.hpp"
+#include "results/store/recorded.hpp"
+#include "results/store/rerun.hpp"
 #include "sweeps/axis_table.hpp"
 
 namespace batchsweep::cli {
 namespace {
 
-// Mean durations of what was recorded, by gpu and model.
-class Durations {
- public:
-  explicit Durations(const std::vector<RecordedTrial>& recorded) {
-    for (const RecordedTrial& row : recorded) {
-      if (!row.duration_s) continue;
-      Sum& sum = sums_[{row.gpu, row.model}];
-      sum.total_s += *row.duration_s;
-      ++sum.count;
-    }
-  }
-  [[nodiscard]] std::optional<double> of(const sweeps::TrialSpec& spec) const {
-    const auto it = sums_.find({spec.gpu, spec.model});
-    if (it == sums_.end()) return std::nullopt;
-    return it->second.total_s / static_cast<double>(it->second.count);
-  }
-
- private:
-  struct Sum {
-    double total_s = 0;
-    std::int64_t count = 0;
-  };
-  std::map<std::pair<std::string, std::string>, Sum> sums_;
-};
+std::optional<double> mean_s(const Durations& durations, const sweeps::TrialSpec& spec) {
+  const auto it = durations.by_gpu_and_model.find({spec.gpu, spec.model});
+  if (it == durations.by_gpu_and_model.end()) return std::nullopt;
+  return it->second.total_s / static_cast<double>(it->second.count);
+}
 
 using FinalRows =
     std::unordered_map<std::uint64_t,
                        std::map<std::int64_t, std::string>>;  // id -> repeat -> outcome
 
-FinalRows final_rows(const std::vector<RecordedTrial>& recorded, std::int64_t retries) {
+FinalRows final_rows(const std::vector<results::RecordedState>& states, std::int64_t retries) {
   FinalRows rows;
-  for (const RecordedTrial& row : recorded) {
-    if (results::is_final(row.outcome, row.reason, row.attempt, retries)) {
-      rows[row.trial.value][row.repeat] = std::string(to_text(row.outcome));
-    }
+  for (const results::RecordedState& state : states) {
+    if (results::is_final(state, retries))
+      rows[state.trial.value][state.repeat] = std::string(to_text(state.outcome));
   }
   return rows;
 }
@@ -111,50 +91,44 @@ void add_trial(Plan& plan, const sweeps::TrialSpec& spec,
     return;
   }
   plan.remaining += left;
-  const std::optional<double> duration_s = durations.of(spec);
+  const std::optional<double> duration_s = mean_s(durations, spec);
   if (!duration_s) plan.without_estimate += left;
   if (duration_s) busy_s[spec.gpu] += *duration_s * static_cast<double>(left * spec.world_size);
 }
 
 }  // namespace
 
-std::vector<RecordedTrial> read_recorded(const std::string& path) {
-  std::error_code error;
-  const bool journal = std::filesystem::exists(path + ".journal", error);
-  if (!std::filesystem::exists(path, error)) {
-    if (journal)
-      log_warn("{}.journal holds trials that {} lacks: run again to rebuild it", path, path);
-    return {};
-  }
-  std::map<std::string, std::vector<RecordedTrial>> by_run;
-  const results::ResultsFile file = results::for_each_result(
-      path,
-      {"run_id", "trial_id", "repeat", "attempt", "outcome", "reason", "gpu_requested", "model",
-       "duration_s"},
+RecordedSweep read_recorded(const std::string& path) {
+  results::Recorded recorded = results::read_recorded(path);
+  RecordedSweep sweep{
+      .runs = recorded.runs, .states = recorded.index.states(recorded.runs), .durations = {}};
+  if (!recorded.has_file) return sweep;
+  std::set<std::string> counting;
+  for (std::size_t i = results::first_that_counts(sweep.runs); i < sweep.runs.size(); ++i)
+    counting.insert(sweep.runs[i].run_id);
+  (void)results::for_each_result(
+      path, {"run_id", "gpu_requested", "model", "duration_s"},
       [&](const results::TrialRecord& row) {
-        const auto id = sweeps::parse_trial_id(row.trial_id);
-        const auto outcome = from_text<results::Outcome>(row.outcome);
-        if (!id || !outcome) return;
-        const auto reason = from_text<results::Reason>(row.reason).value_or(results::Reason::kNone);
-        by_run[row.run_id].push_back({*id, row.repeat, row.attempt, *outcome, reason,
-                                      row.gpu_requested, row.model, row.duration_s});
+        if (!row.duration_s || !counting.contains(row.run_id)) return;
+        Durations::Sum& sum = sweep.durations.by_gpu_and_model[{row.gpu_requested, row.model}];
+        sum.total_s += *row.duration_s;
+        ++sum.count;
       });
-  if (file.journal_beside) log_warn("{}.journal holds trials that are not in {} yet", path, path);
-  if (file.runs.empty()) return {};
-  return std::move(by_run[file.runs.back().run_id]);
+  return sweep;
 }
 
 Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
-               const std::map<std::string, std::int64_t>& devices,
-               const std::vector<RecordedTrial>& recorded) {
+               const std::map<std::string, std::int64_t>& devices, const RecordedSweep& recorded) {
   static const std::map<std::int64_t, std::string> none;
-  const FinalRows rows = final_rows(recorded, sweep.limits.retries);
-  const Durations durations(recorded);
+  const FinalRows rows =
+      final_rows(results::what_counts(recorded.states, results::Reruns(recorded.runs, &grid)),
+                 sweep.limits.retries);
   Plan plan{.sweep = &sweep, .grid = &grid};
   std::map<std::string, double> busy_s;  // by type
   grid.for_each([&](std::size_t i, const sweeps::TrialSpec& spec) {
     const auto row = rows.find(grid.id(i).value);
-    add_trial(plan, spec, row == rows.end() ? none : row->second, devices, durations, busy_s);
+    add_trial(plan, spec, row == rows.end() ? none : row->second, devices, recorded.durations,
+              busy_s);
   });
   if (plan.without_estimate == plan.remaining) return plan;
   plan.expected_s = plan.device_hours = 0;

@@ -11,23 +11,29 @@
 
 #include "base/json.hpp"
 #include "base/table.hpp"
-#include "results/record/trial_record.hpp"
+#include "results/store/results_store.hpp"
 #include "sweeps/grid.hpp"
 #include "sweeps/sweep_spec.hpp"
 
 namespace batchsweep::cli {
 
-// What planning needs of a recorded row.
-struct RecordedTrial {
-  sweeps::TrialId trial;
-  std::int64_t repeat = 0, attempt = 1;
-  results::Outcome outcome = results::Outcome::kInterrupted;
-  results::Reason reason = results::Reason::kNone;
-  std::string gpu, model;  // as the sweep asked for them
-  std::optional<double> duration_s;
+// Durations of recorded trials, summed by what the sweep asked for.
+struct Durations {
+  struct Sum {
+    double total_s = 0;
+    std::int64_t count = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Sum> by_gpu_and_model;
 };
-// Rows of the newest run of a results file; empty where there is no file.
-[[nodiscard]] std::vector<RecordedTrial> read_recorded(const std::string& path);
+
+// What planning needs of a results file and the journal beside it.
+struct RecordedSweep {
+  std::vector<results::RunInfo> runs;
+  std::vector<results::RecordedState> states;  // as `run` finds them
+  Durations durations;                         // of the runs that count, from the .h5 alone
+};
+// Empty where there is neither.
+[[nodiscard]] RecordedSweep read_recorded(const std::string& path);
 
 struct Plan {
   const sweeps::SweepSpec* sweep = nullptr;
@@ -44,7 +50,7 @@ struct Plan {
 
 [[nodiscard]] Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
                              const std::map<std::string, std::int64_t>& devices,
-                             const std::vector<RecordedTrial>& recorded);
+                             const RecordedSweep& recorded);
 
 [[nodiscard]] std::string summary(const Plan& plan);
 // The first `most` trials; axes with one value stand in summary(), not here.
