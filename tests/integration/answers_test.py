@@ -173,7 +173,8 @@ class Elsewhere(Sandbox):
         code, out, err = self.run_program("report", "away/a.h5", "--format", "json")
         self.assertEqual(code, 0, err)
         answer = json.loads(out)
-        self.assertEqual(answer["notices"], [])
+        (notice,) = answer["notices"]
+        self.assertIn("and 4 that the newest sweep text no longer asks for", notice)  # the batch of 4
         self.assertEqual(answer["outcomes"]["trials"], 8)  # 2 devices x 2 models x (8, 16)
         self.assertIn("data text:t.txt", self.run_program("report", "away/a.h5")[1].replace("\n  ", " "))
 
