@@ -22,7 +22,8 @@ struct ExplainArguments {
 // What the prefix of an id can mean: recorded trials, and trials of the newest sweep text.
 struct Candidates {
   std::set<std::string> recorded;
-  std::vector<results::AskedTrial> asked;  // those that are not recorded
+  std::vector<results::AskedTrial> asked;        // those that are not recorded
+  std::vector<results::AskedTrial> asked_again;  // and those that are
   results::ResultsFile file;
   Json status;  // of the sweep that is running on the file; null: none
 };
@@ -42,9 +43,11 @@ Candidates find_candidates(const ExplainArguments& arguments) {
       types.insert(device.value("type", ""));
   }
   found.asked = results::asked_trials(found.file, {types.begin(), types.end()}, arguments.trial);
-  std::erase_if(found.asked, [&](const results::AskedTrial& trial) {
-    return found.recorded.contains(trial.trial_id);
-  });
+  const auto recorded = std::stable_partition(
+      found.asked.begin(), found.asked.end(),
+      [&](const results::AskedTrial& trial) { return !found.recorded.contains(trial.trial_id); });
+  found.asked_again.assign(recorded, found.asked.end());
+  found.asked.erase(recorded, found.asked.end());
   return found;
 }
 
@@ -86,6 +89,9 @@ ExitCode explain(const ExplainArguments& arguments) {
     return ExitCode::kDone;
   }
   std::string text = results::explain_attempts(attempts);
+  const bool still_asked = !attempts.empty() && !found.asked_again.empty();
+  text += results::explain_what_counts(attempts, found.file.runs,
+                                       still_asked ? &found.asked_again.front().spec : nullptr);
   if (attempts.empty())
     text = fmt::format("Trial {}: {}\n{}", id, found.asked.front().description, standing);
   if (found.file.journal_beside)

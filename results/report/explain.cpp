@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "base/table.hpp"
 #include "base/units.hpp"
 #include "results/record/fields.hpp"
 #include "results/report/statistics.hpp"
+#include "results/store/attempt_index.hpp"
+#include "results/store/rerun.hpp"
 
 namespace batchsweep::results {
 namespace {
@@ -145,6 +148,32 @@ std::string explain_attempts(const std::vector<AttemptRecord>& attempts) {
     text += explain_attempt(attempt, list_fields(attempt.trial, "  ", [&](const TrialField& field) {
                               return !shared(field);
                             }));
+  return text;
+}
+
+std::string explain_what_counts(const std::vector<AttemptRecord>& attempts,
+                                const std::vector<RunInfo>& runs, const sweeps::TrialSpec* spec) {
+  if (runs.size() < 2 || attempts.empty()) return "";
+  AttemptIndex index;
+  std::set<std::int64_t> repeats;
+  for (const AttemptRecord& attempt : attempts) {
+    index.add(attempt.trial, 0);
+    repeats.insert(attempt.trial.repeat);
+  }
+  Reruns reruns(runs, nullptr);
+  const auto id = sweeps::parse_trial_id(attempts.front().trial.trial_id);
+  if (spec != nullptr && id) reruns.note(*id, *spec);
+  const std::vector<RecordedState> counting = what_counts(index.states(runs), reruns);
+  std::string text = "\nWhat counts of the file's runs\n";
+  for (const std::int64_t repeat : repeats) {
+    const auto state = std::find_if(counting.begin(), counting.end(), [&](const RecordedState& s) {
+      return s.repeat == repeat && s.has_row;
+    });
+    text += state == counting.end()
+                ? fmt::format("  repeat {}: no row: batchsweep run measures it again\n", repeat)
+                : fmt::format("  repeat {}: {}, of run {}\n", repeat, to_text(state->outcome),
+                              runs[state->run].run_id);
+  }
   return text;
 }
 

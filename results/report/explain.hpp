@@ -8,6 +8,7 @@
 
 #include "base/json.hpp"
 #include "results/record/trial_record.hpp"
+#include "results/store/reader.hpp"
 #include "sweeps/trial_spec.hpp"
 
 namespace batchsweep::results {
@@ -15,6 +16,12 @@ namespace batchsweep::results {
 // Columns that all attempts share once, then each attempt with its evidence, ranks, step times and
 // log.
 [[nodiscard]] std::string explain_attempts(const std::vector<AttemptRecord>& attempts);
+
+// Which row of each repeat counts, where the file has several runs; "" where it has one. `spec`:
+// null where the newest sweep text does not ask for the trial.
+[[nodiscard]] std::string explain_what_counts(const std::vector<AttemptRecord>& attempts,
+                                              const std::vector<RunInfo>& runs,
+                                              const sweeps::TrialSpec* spec);
 
 // Where a trial without a row stands, from a running sweep's status (null: none runs): "running on
 // ...", "waiting: ...", "skipped: ...".

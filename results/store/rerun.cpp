@@ -62,12 +62,14 @@ Reruns::Reruns(const std::vector<RunInfo>& runs, const sweeps::Grid* grid)
   runs_.resize(runs.size());
   for (std::size_t i = first_ + 1; i < runs.size(); ++i) runs_[i].rerun = read_rerun(runs[i]);
   if (grid == nullptr || !any_filter()) return;
-  grid->for_each([&](std::size_t i, const sweeps::TrialSpec& spec) {
-    for (Run& run : runs_) {
-      if (run.rerun.kind == Rerun::Kind::kFilter && matches(spec, run.rerun.lines))
-        run.matching.insert(grid->id(i).value);
-    }
-  });
+  grid->for_each([&](std::size_t i, const sweeps::TrialSpec& spec) { note(grid->id(i), spec); });
+}
+
+void Reruns::note(sweeps::TrialId trial, const sweeps::TrialSpec& spec) {
+  for (Run& run : runs_) {
+    if (run.rerun.kind == Rerun::Kind::kFilter && matches(spec, run.rerun.lines))
+      run.matching.insert(trial.value);
+  }
 }
 
 bool Reruns::any_filter() const {

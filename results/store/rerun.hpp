@@ -35,6 +35,9 @@ class Reruns {
   // that is not in it, no filter matches. Throws ResultsFileError where a filter cannot be read.
   Reruns(const std::vector<RunInfo>& runs, const sweeps::Grid* grid);
 
+  // A trial that the filters are asked about without a grid.
+  void note(sweeps::TrialId trial, const sweeps::TrialSpec& spec);
+
   // Does this run ask the trial again, which stood at `outcome` before?
   [[nodiscard]] bool asks_again(std::size_t run, sweeps::TrialId trial, Outcome outcome) const;
   [[nodiscard]] std::size_t first() const { return first_; }  // see first_that_counts

@@ -113,6 +113,8 @@ class Rerun(Sandbox):
         self.assertEqual(self.run_program("run", "s.toml", "--rerun", "failed", "--max-trials", "2")[0], 4)
         left = self.remaining()
         self.assertIn(left, (1, 2, 3))
+        standing = {r["trial_id"]: self.run_program("explain", "g.h5", r["trial_id"])[1] for r in self.rows("g.h5")}
+        self.assertEqual(sum("no row: batchsweep run measures it again" in text for text in standing.values()), 3 - len(self.pairs(1)))
         self.assertEqual(self.run_program("run", "s.toml")[0], 0)
         self.assert_all_completed()
 

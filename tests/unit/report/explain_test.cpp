@@ -38,6 +38,27 @@ TEST(Explain, SaysWhatAttemptsShareOnceAndTheRestWithEach) {
   EXPECT_EQ(times(text, "  signal "), 1U);
 }
 
+TEST(Explain, SaysWhichRowCountsWhereTheFileHasSeveralRuns) {
+  AttemptRecord failed = attempt(1, "failed"), again = attempt(1, "completed");
+  again.trial.run_id = "run-2";
+  again.trial.sequence = failed.trial.sequence + 1;
+  RunInfo first, second;
+  first.run_id = "run-1";
+  second.run_id = "run-2";
+  second.rerun = "failed";
+  EXPECT_EQ(explain_what_counts({failed}, {first}, nullptr), "");
+  EXPECT_THAT(explain_what_counts({failed}, {first, second}, nullptr),
+              HasSubstr("repeat 0: no row: batchsweep run measures it again"));
+  EXPECT_THAT(explain_what_counts({failed, again}, {first, second}, nullptr),
+              HasSubstr("repeat 0: completed, of run run-2"));
+  second.rerun = "batch_size=8";
+  EXPECT_THAT(explain_what_counts({failed}, {first, second}, nullptr),
+              HasSubstr("repeat 0: failed, of run run-1"));
+  sweeps::TrialSpec spec;
+  spec.batch_size = 8;
+  EXPECT_THAT(explain_what_counts({failed}, {first, second}, &spec), HasSubstr("no row"));
+}
+
 TEST(Explain, ShowsBytesAsPeopleReadThemBesideTheNumber) {
   AttemptRecord record = attempt(1, "out_of_memory");
   record.trial.oom_requested_bytes = 67108864;
