@@ -128,6 +128,10 @@ void derive_step_times(AttemptRecord& attempt) {
   const std::vector<double> times = timed_steps_of(attempt, slowest->rank);
   if (times.empty()) return;
   trial.step_time_median_s = quantile(times, 0.5);
+  if (const auto median = interval_of_median(times)) {
+    trial.step_time_median_ci_low_s = median->low;
+    trial.step_time_median_ci_high_s = median->high;
+  }
   trial.step_time_p95_s = quantile(times, 0.95);
   trial.step_time_std_s = standard_deviation(times);
   const auto interval = relative_interval_of_mean(times);

@@ -46,6 +46,27 @@ std::optional<double> relative_interval_of_mean(const std::vector<double>& value
          std::sqrt(static_cast<double>(count)) / centre;
 }
 
+std::optional<Interval> interval_of_median(std::vector<double> values) {
+  constexpr std::size_t kExact =
+      1000;  // from there on the normal approximation is closer than one rank
+  const std::size_t n = values.size();
+  std::size_t rank = 0;
+  if (n > kExact) {
+    const auto count = static_cast<double>(n);
+    rank = static_cast<std::size_t>(count / 2 - 0.98 * std::sqrt(count));
+  } else {
+    double probability = std::ldexp(1.0, -static_cast<int>(n));  // of exactly `rank` of n coins
+    for (double below = probability; below <= 0.025;) {          // P(Binomial < rank + 1)
+      ++rank;
+      probability *= static_cast<double>(n - rank + 1) / static_cast<double>(rank);
+      below += probability;
+    }
+  }
+  if (rank == 0) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  return Interval{.low = values[rank - 1], .high = values[n - rank]};
+}
+
 double student_t_975(int degrees_of_freedom) {
   constexpr std::array<double, 30> kTable = {
       12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -54,7 +75,8 @@ double student_t_975(int degrees_of_freedom) {
   BATCHSWEEP_ASSERT(degrees_of_freedom >= 1);
   if (degrees_of_freedom <= static_cast<int>(kTable.size()))
     return kTable[static_cast<std::size_t>(degrees_of_freedom) - 1];
-  // The first terms of the expansion in 1/v (Abramowitz and Stegun, 26.7.5): right to 0.0005 from here on.
+  // The first terms of the expansion in 1/v (Abramowitz and Stegun, 26.7.5): right to 0.0005 from
+  // here on.
   constexpr double z = 1.959964, z3 = z * z * z, z5 = z3 * z * z;
   const double v = degrees_of_freedom;
   return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v);

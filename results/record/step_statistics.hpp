@@ -20,6 +20,14 @@ namespace batchsweep::results {
 // (Law, Simulation Modeling and Analysis, on batch means; t is Student's quantile.) nullopt with
 // fewer than 8 values.
 [[nodiscard]] std::optional<double> relative_interval_of_mean(const std::vector<double>& values);
+// Distribution-free 95 % confidence interval of the median of independent values: the r-th smallest
+// and the r-th largest, r the largest with P(Binomial(n, 1/2) < r) <= 0.025 (David and Nagaraja,
+// Order Statistics, section 7.1). One slow step moves it little, unlike the interval of the mean.
+// nullopt with fewer than 6 values: even the extremes would not hold the median often enough.
+struct Interval {
+  double low = 0, high = 0;
+};
+[[nodiscard]] std::optional<Interval> interval_of_median(std::vector<double> values);
 // Student's t quantile at 0.975.
 [[nodiscard]] double student_t_975(int degrees_of_freedom);
 

@@ -172,6 +172,12 @@ const F kTrialFields[] = {
      &R::tokens_per_s},
     {"step_time_median_s", "s", "Median time of the timed optimizer steps of the slowest rank.",
      &R::step_time_median_s},
+    {"step_time_median_ci_low_s", "s",
+     "Lower end of the 95 % confidence interval of that median, by order statistics; unknown with "
+     "fewer than 6 timed steps.",
+     &R::step_time_median_ci_low_s},
+    {"step_time_median_ci_high_s", "s", "Upper end of that interval.",
+     &R::step_time_median_ci_high_s},
     {"step_time_p95_s", "s",
      "95th percentile of those step times, between neighbours interpolated linearly.",
      &R::step_time_p95_s},

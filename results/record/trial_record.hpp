@@ -44,7 +44,7 @@ struct TrialRecord {
   // measured
   Number num_parameters, warmup_steps, timed_steps, applied_steps, skipped_steps, samples, tokens, window_s;
   Number samples_per_s, samples_per_s_per_gpu, samples_per_s_ci_low, samples_per_s_ci_high, tokens_per_s;
-  Number step_time_median_s, step_time_p95_s, step_time_std_s, mfu, scaling_efficiency;
+  Number step_time_median_s, step_time_median_ci_low_s, step_time_median_ci_high_s, step_time_p95_s, step_time_std_s, mfu, scaling_efficiency;
   Number data_wait_s, comm_exposed_s, comm_overlapped_s, comm_bytes_per_step, neighbours_max;
   Number peak_allocated_bytes, peak_reserved_bytes, peak_device_used_bytes;
   Number steady_peak_allocated_bytes, steady_peak_reserved_bytes, rss_peak_bytes;

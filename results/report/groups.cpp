@@ -37,7 +37,8 @@ struct Row {
   std::uint8_t execution = 0;
   bool counts = false, not_alone = false, not_native = false, short_batches = false;
   double samples_per_s = kAbsent, rate_low = kAbsent, rate_high = kAbsent, tokens_per_s = kAbsent;
-  double step_time_s = kAbsent, skipped_steps = kAbsent;
+  double step_time_s = kAbsent, step_time_low = kAbsent, step_time_high = kAbsent;
+  double skipped_steps = kAbsent;
   double peak_allocated = kAbsent, peak_reserved = kAbsent, peak_device_used = kAbsent;
   double limit = kAbsent, oom_requested = kAbsent, oom_allocated = kAbsent, oom_reserved = kAbsent;
 };
@@ -69,6 +70,8 @@ void copy_numbers(const TrialRecord& trial, Row& row) {
   row.rate_high = or_absent(trial.samples_per_s_ci_high);
   row.tokens_per_s = or_absent(trial.tokens_per_s);
   row.step_time_s = or_absent(trial.step_time_median_s);
+  row.step_time_low = or_absent(trial.step_time_median_ci_low_s);
+  row.step_time_high = or_absent(trial.step_time_median_ci_high_s);
   row.skipped_steps = or_absent(trial.skipped_steps);
   row.peak_allocated = or_absent(trial.peak_allocated_bytes);
   row.peak_reserved = or_absent(trial.peak_reserved_bytes);
@@ -104,6 +107,8 @@ void fill_medians(const std::vector<const Row*>& counted, BatchPoint& point) {
   point.samples_per_s = median_of(counted, &Row::samples_per_s);
   point.tokens_per_s = median_of(counted, &Row::tokens_per_s);
   point.step_time_s = median_of(counted, &Row::step_time_s);
+  point.step_time_low_s = extreme_of(counted, &Row::step_time_low, false);
+  point.step_time_high_s = extreme_of(counted, &Row::step_time_high, true);
   point.rate_low = extreme_of(counted, &Row::rate_low, false);
   point.rate_high = extreme_of(counted, &Row::rate_high, true);
   point.peak_allocated_bytes = median_of(counted, &Row::peak_allocated);

@@ -32,6 +32,7 @@ struct BatchPoint {
   std::int64_t trials =
       0;  // different identities: more than one where settings without a column differ
   std::optional<double> samples_per_s, tokens_per_s, step_time_s;
+  std::optional<double> step_time_low_s, step_time_high_s;  // of the median: the widest of theirs
   std::optional<double> rate_low, rate_high;  // samples/s: the widest of the processes' intervals
   std::optional<double> peak_allocated_bytes, peak_reserved_bytes, peak_device_used_bytes;
   std::optional<double> limit_bytes;  // memory - reserve

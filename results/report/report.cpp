@@ -85,7 +85,8 @@ std::vector<std::string_view> report_columns() {
       &R::execution, &R::precision_native, &R::device_memory_bytes, &R::memory_cap_bytes,
       &R::reserve_bytes, &R::timed_steps, &R::applied_steps, &R::skipped_steps, &R::samples,
       &R::samples_per_s, &R::samples_per_s_ci_low, &R::samples_per_s_ci_high, &R::tokens_per_s,
-      &R::step_time_median_s, &R::neighbours_max, &R::peak_allocated_bytes, &R::peak_reserved_bytes,
+      &R::step_time_median_s, &R::step_time_median_ci_low_s, &R::step_time_median_ci_high_s,
+      &R::neighbours_max, &R::peak_allocated_bytes, &R::peak_reserved_bytes,
       &R::peak_device_used_bytes, &R::oom_requested_bytes, &R::oom_allocated_bytes,
       &R::oom_reserved_bytes, &R::oom_limit_bytes};
   std::vector<std::string_view> names;

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <numeric>
 
 #include "results/record/step_statistics.hpp"
 #include "sweeps/gpu_catalogue.hpp"
@@ -175,6 +177,22 @@ TEST(StepStatistics, BatchMeansByHand) {
               1e-12);
   EXPECT_EQ(relative_interval_of_mean(std::vector<double>(8, 2.0)), 0);
   EXPECT_EQ(relative_interval_of_mean(std::vector<double>(7, 2.0)), std::nullopt);
+}
+
+TEST(StepStatistics, TheIntervalOfTheMedianCountsRanks) {
+  // How many values lie outside at either end, plus one: as in any table of the sign test.
+  const std::map<int, int> ranks = {{6, 1},   {8, 1},    {9, 2},      {16, 4},      {20, 6},
+                                    {50, 18}, {100, 40}, {1000, 469}, {10000, 4902}};
+  for (const auto& [n, rank] : ranks) {
+    std::vector<double> values(static_cast<std::size_t>(n));
+    std::iota(values.rbegin(), values.rend(), 1.0);
+    const std::optional<Interval> interval = interval_of_median(values);
+    ASSERT_TRUE(interval);
+    EXPECT_EQ(interval->low, rank) << n;
+    EXPECT_EQ(interval->high, n + 1 - rank) << n;
+  }
+  EXPECT_FALSE(interval_of_median({1, 2, 3, 4, 5}));
+  EXPECT_FALSE(interval_of_median({}));
 }
 
 TEST(StepStatistics, StudentsQuantileGoesOnWhereTheTableEnds) {

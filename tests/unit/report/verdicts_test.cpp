@@ -109,6 +109,23 @@ TEST(Verdict, NoGrowthIsClaimedThatNoiseCouldMake) {
               HasSubstr("within the noise"));  // nor that the grid ended too early
 }
 
+TEST(Verdict, AFewDisturbedStepsDoNotHideTheGrowth) {
+  std::vector<TrialRecord> trials = series(8, 1, 0.25);
+  for (TrialRecord& trial : trials) {
+    const double step_s = 1 + 0.25 * static_cast<double>(trial.batch_size);
+    trial.step_time_median_s = step_s;
+    trial.step_time_median_ci_low_s = 0.99 * step_s;
+    trial.step_time_median_ci_high_s = 1.01 * step_s;
+    trial = with_rate(trial, 0.7 * *trial.samples_per_s, 0.4 * *trial.samples_per_s);
+  }
+  trials.push_back(beyond(trials, 16));
+  const Verdict answer = of(trials);
+  EXPECT_EQ(answer.limit, Limit::kMemory);
+  EXPECT_NEAR(answer.measured_gain->value, 1.0 / 3, 1e-6);
+  // 1.96 x 4/3 x sqrt(2) x hypot(1.363 x 2 % / 3.92, 1.8 %)
+  EXPECT_NEAR(answer.measured_gain->high - answer.measured_gain->value, 0.0713, 0.0005);
+}
+
 TEST(Verdict, TheMisfitOfTheLineWidensTheInterval) {
   std::vector<TrialRecord> straight = series(32, 1, 0.25), crooked = straight;
   crooked[4].samples_per_s =
