@@ -34,16 +34,16 @@ def make_root(base, scratch):
         subprocess.run(["debootstrap", "--include=git,ca-certificates", "bookworm", root], check=True, stdout=subprocess.DEVNULL)
     else:
         subprocess.run(["cp", "-a", base, root], check=True)
-    bundle = root / "root" / "batchsweep.bundle"
+    bundle = root / "srv" / "batchsweep.bundle"
     subprocess.run(["git", "-C", ROOT, "bundle", "create", "-q", bundle, "HEAD"], check=True)
-    in_root(root, "git clone -q /root/batchsweep.bundle /root/batchsweep", check=True)
+    in_root(root, "git clone -q /srv/batchsweep.bundle /srv/batchsweep", check=True)
     return root
 
 
 def minutes(root, what, log):
     start = time.monotonic()
     with open(log, "ab") as out:
-        done = in_root(root, f"cd /root/batchsweep && {what}", stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        done = in_root(root, f"cd /srv/batchsweep && {what}", stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     took = time.monotonic() - start
     print(f"{what}: exit code {done.returncode} after {took:.1f} s (output: {log})", flush=True)
     return took, done.returncode
