@@ -17,9 +17,15 @@ struct Unit {
 };
 
 constexpr double kKi = 1024.0;
-constexpr auto kByteUnits = std::to_array<Unit>({{"B", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-                                                 {"KiB", kKi}, {"MiB", kKi * kKi}, {"GiB", kKi * kKi * kKi},
-                                                 {"TiB", kKi * kKi * kKi * kKi}});
+constexpr auto kByteUnits = std::to_array<Unit>({{"B", 1},
+                                                 {"KB", 1e3},
+                                                 {"MB", 1e6},
+                                                 {"GB", 1e9},
+                                                 {"TB", 1e12},
+                                                 {"KiB", kKi},
+                                                 {"MiB", kKi* kKi},
+                                                 {"GiB", kKi* kKi* kKi},
+                                                 {"TiB", kKi* kKi* kKi* kKi}});
 constexpr auto kTimeUnits = std::to_array<Unit>(
     {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}});
 
@@ -42,11 +48,14 @@ std::optional<double> parse_with_unit(std::string_view text, const std::array<Un
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   const std::optional<double> bytes = parse_with_unit(text, kByteUnits);
-  if (!bytes || *bytes >= static_cast<double>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+  if (!bytes || *bytes >= static_cast<double>(std::numeric_limits<std::int64_t>::max()))
+    return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(*bytes));
 }
 
-std::optional<double> parse_seconds(std::string_view text) { return parse_with_unit(text, kTimeUnits); }
+std::optional<double> parse_seconds(std::string_view text) {
+  return parse_with_unit(text, kTimeUnits);
+}
 
 std::string format_bytes(double bytes) {
   if (bytes < kKi) return fmt::format("{:.0f} B", bytes);
@@ -65,8 +74,12 @@ std::string format_seconds(double s) {
   if (s < 1) return fmt::format("{:.3g} ms", s * 1e3);
   if (s < 60) return fmt::format("{:.3g} s", s);
   const auto whole = static_cast<std::int64_t>(std::llround(s));
-  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  const auto both = [](std::int64_t large, const char* unit, std::int64_t small, const char* part) {
+    return small == 0 ? fmt::format("{} {}", large, unit)
+                      : fmt::format("{} {} {} {}", large, unit, small, part);
+  };
+  if (whole < 3600) return both(whole / 60, "min", whole % 60, "s");
+  return both(whole / 3600, "h", whole % 3600 / 60, "min");
 }
 
 }  // namespace batchsweep

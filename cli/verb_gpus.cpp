@@ -12,7 +12,9 @@ namespace {
 using sweeps::GpuType;
 
 std::string scaled(const std::optional<double>& value, double unit) {
-  return value ? fmt::format("{:.4g}", *value / unit) : "";
+  if (!value) return "";
+  return *value / unit < 1000 ? fmt::format("{:.4g}", *value / unit)
+                              : fmt::format("{:.0f}", *value / unit);
 }
 
 Table gpus_table() {

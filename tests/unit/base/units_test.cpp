@@ -29,6 +29,9 @@ TEST(Units, OneStyleWhenPrinted) {
   EXPECT_EQ(format_bytes(85520809984.0), "79.6 GiB");
   EXPECT_EQ(format_bytes(512), "512 B");
   EXPECT_EQ(format_seconds(75), "1 min 15 s");
+  EXPECT_EQ(format_seconds(300), "5 min");
+  EXPECT_EQ(format_seconds(7260), "2 h 1 min");
+  EXPECT_EQ(format_seconds(7200), "2 h");
   EXPECT_EQ(format_seconds(0.0123), "12.3 ms");
 }
 
