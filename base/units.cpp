@@ -17,6 +17,7 @@ struct Unit {
 };
 
 constexpr double kKi = 1024.0;
+constexpr double kBytesEnd = 9223372036854775808.0;  // 2^63: sizes are stored as int64
 constexpr auto kByteUnits = std::to_array<Unit>({{"B", 1},
                                                  {"KB", 1e3},
                                                  {"MB", 1e6},
@@ -29,12 +30,18 @@ constexpr auto kByteUnits = std::to_array<Unit>({{"B", 1},
 constexpr auto kTimeUnits = std::to_array<Unit>(
     {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}});
 
+// Infinite where the number is over the range of double.
 template <std::size_t N>
 std::optional<double> parse_with_unit(std::string_view text, const std::array<Unit, N>& units) {
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
-  if (error != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
+  if (error == std::errc::result_out_of_range) {
+    number = std::numeric_limits<double>::infinity();
+  } else if (error != std::errc{} || !std::isfinite(number)) {
+    return std::nullopt;
+  }
+  if (text.starts_with('-')) return std::nullopt;
   std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   while (!unit.empty() && unit.back() == ' ') unit.remove_suffix(1);
@@ -48,13 +55,18 @@ std::optional<double> parse_with_unit(std::string_view text, const std::array<Un
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   const std::optional<double> bytes = parse_with_unit(text, kByteUnits);
-  if (!bytes || *bytes >= static_cast<double>(std::numeric_limits<std::int64_t>::max()))
-    return std::nullopt;
+  if (!bytes || *bytes >= kBytesEnd) return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(*bytes));
 }
 
+bool is_too_large_size(std::string_view text) {
+  const std::optional<double> bytes = parse_with_unit(text, kByteUnits);
+  return bytes && *bytes >= kBytesEnd;
+}
+
 std::optional<double> parse_seconds(std::string_view text) {
-  return parse_with_unit(text, kTimeUnits);
+  const std::optional<double> s = parse_with_unit(text, kTimeUnits);
+  return s && std::isfinite(*s) ? s : std::nullopt;
 }
 
 std::string format_bytes(double bytes) {

@@ -7,6 +7,7 @@
 #include "base/json.hpp"
 #include "sweeps/not_yet.hpp"
 #include "sweeps/read_sections.hpp"
+#include "sweeps/reserved_variables.hpp"
 
 namespace batchsweep::sweeps {
 namespace {
@@ -34,6 +35,19 @@ std::optional<AxisValue> read_image_size(const AxisInfo& axis, const TomlNode& n
   return std::nullopt;
 }
 
+// Why a trial would not be given this variable; "" where it would.
+std::string_view why_not_given(std::string_view name) {
+  if (name.empty() ||
+      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") !=
+          std::string_view::npos) {
+    return "is no name of an environment variable";
+  }
+  if (is_launcher_variable(name)) return "belongs to the launcher: a trial never sees it";
+  if (is_set_by_agent(name) || name.starts_with("BATCHSWEEP_"))
+    return "belongs to batchsweep, which sets it itself";
+  return "";
+}
+
 std::optional<AxisValue> read_env(const TomlNode& node, const std::string& key,
                                   Findings& findings) {
   if (node.kind != Kind::kTable) {
@@ -46,19 +60,14 @@ std::optional<AxisValue> read_env(const TomlNode& node, const std::string& key,
   bool good = true;
   for (const TomlMember& member : node.members) {
     const std::string full_key = key + "." + member.key;
-    const bool named =
-        member.key.find_first_not_of(
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos;
+    const std::string_view why = why_not_given(member.key);
     if (member.value.kind != Kind::kText ||
         member.value.text.find_first_of(std::string("\0\n", 2)) != std::string::npos) {
       findings.add(member.value.place, full_key,
                    fmt::format("expected text in one line, found {}", describe(member.value)));
       good = false;
-    } else if (!named || member.key.empty() || member.key.starts_with("BATCHSWEEP_") ||
-               member.key == "CUDA_VISIBLE_DEVICES") {
-      findings.add(member.key_place, full_key,
-                   named ? "belongs to batchsweep, which sets it itself"
-                         : "is no name of an environment variable");
+    } else if (!why.empty()) {
+      findings.add(member.key_place, full_key, std::string(why));
       good = false;
     } else {
       env.emplace(member.key, member.value.text);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// [[slurm]], [cluster] and [prices]: read and checked whole, then refused, because nothing acts on
-// them yet.
+// [[slurm]], [cluster] and [prices]: read and checked whole. Nothing acts on them yet, so a sweep
+// file that holds them is refused.
 #include <fmt/format.h>
 
 #include <array>
 #include <set>
 
 #include "base/units.hpp"
+#include "sweeps/gpu_catalogue.hpp"
 #include "sweeps/not_yet.hpp"
 #include "sweeps/read_sections.hpp"
 
@@ -84,7 +85,7 @@ std::string read_job(TableReader& table, ReadContext& context) {
 
 }  // namespace
 
-void read_slurm(TableReader& document, ReadContext& context) {
+void read_slurm(TableReader& document, MachineIn file, ReadContext& context) {
   std::set<std::string> jobs;
   for (TableReader& table : document.tables("slurm")) {
     const std::string job = read_job(table, context);
@@ -92,16 +93,19 @@ void read_slurm(TableReader& document, ReadContext& context) {
       context.findings.add(table.place(), table.key("job"),
                            fmt::format("\"{}\" is declared twice", job));
     }
-    refuse_not_yet("slurm", "", context.rehearsal, table.place(), "slurm", context.findings);
+    if (file == MachineIn::kSweepFile)
+      refuse_not_yet("slurm", "", context.rehearsal, table.place(), "slurm", context.findings);
   }
 }
 
-void read_prices(TableReader& document, ReadContext& context) {
+void read_prices(TableReader& document, MachineIn file, ReadContext& context) {
   auto prices = document.table("prices");
   if (!prices) return;
   for (const TomlMember& member : prices->node().members) {
     auto price = prices->table(member.key);
     if (!price) continue;
+    if (find_gpu(member.key) == nullptr)
+      context.findings.add(member.key_place, price->path(), unknown_card(member.key));
     (void)price->number("buy", 0, 1e9);
     (void)price->number("hour", 0, 1e6);
     const auto currency = price->name("currency");
@@ -114,7 +118,8 @@ void read_prices(TableReader& document, ReadContext& context) {
     }
     price->refuse_unknown_keys();
   }
-  refuse_not_yet("prices", "", context.rehearsal, prices->place(), "prices", context.findings);
+  if (file == MachineIn::kSweepFile)
+    refuse_not_yet("prices", "", context.rehearsal, prices->place(), "prices", context.findings);
 }
 
 void read_cluster(TableReader& document, SweepSpec& sweep, ReadContext& context) {

@@ -4,10 +4,19 @@
 #include <algorithm>
 #include <array>
 
+#include "base/units.hpp"
 #include "sweeps/gpu_catalogue.hpp"
 #include "sweeps/read_sections.hpp"
 
 namespace batchsweep::sweeps {
+
+std::string unknown_card(const std::string& name) {
+  const std::vector<std::string> candidates = gpu_candidates(name);
+  const std::string near =
+      candidates.empty() ? "" : fmt::format(", did you mean {}", fmt::join(candidates, ", "));
+  return fmt::format("unknown card \"{}\"{}; see: batchsweep gpus", name, near);
+}
+
 namespace {
 
 constexpr auto kKinds = std::to_array<std::string_view>({"cpu", "cuda"});
@@ -32,12 +41,7 @@ void read_cuda_keys(TableReader& table, DeclaredDevice& device) {
   }
   if (on != nullptr && device.kind == DeviceKind::kCuda && !device.on.empty() &&
       find_gpu(device.on) == nullptr && !device.on.starts_with("NVIDIA ")) {
-    const std::vector<std::string> candidates = gpu_candidates(device.on);
-    const std::string near =
-        candidates.empty() ? "" : fmt::format(", did you mean {}", fmt::join(candidates, ", "));
-    table.findings().add(
-        on->place, table.key("on"),
-        fmt::format("unknown card \"{}\"{}; see: batchsweep gpus", device.on, near));
+    table.findings().add(on->place, table.key("on"), unknown_card(device.on));
   }
 }
 
@@ -53,8 +57,9 @@ void read_memory(TableReader& table, DeclaredDevice& device) {
     const char* key = table.node().find("memory") != nullptr ? "memory" : "reserve";
     const TomlNode* node = table.node().find(key);
     table.findings().add(node == nullptr ? table.place() : node->place, table.key(key),
-                         fmt::format("nothing is left: memory {} bytes, reserve {} bytes", *memory,
-                                     device.reserve_bytes));
+                         fmt::format("nothing is left: memory {}, reserve {}",
+                                     format_bytes(static_cast<double>(*memory)),
+                                     format_bytes(static_cast<double>(device.reserve_bytes))));
   }
 }
 

@@ -52,12 +52,13 @@ struct Machine {
   std::vector<Runtime> runtimes;
 };
 
-Machine read_machine(TableReader& document, ReadContext& context, PlacedSweep& placed) {
+Machine read_machine(TableReader& document, MachineIn file, ReadContext& context,
+                     PlacedSweep& placed) {
   Machine machine;
   machine.devices = read_devices(document, context);
   machine.runtimes = read_runtimes(document, placed.device_names);
-  read_slurm(document, context);
-  read_prices(document, context);
+  read_slurm(document, file, context);
+  read_prices(document, file, context);
   return machine;
 }
 
@@ -65,7 +66,7 @@ Machine read_site(const TomlNode& toml, SweepSpec& sweep, ReadContext& context,
                   PlacedSweep& placed) {
   TableReader document(toml, "", context.findings);
   if (const auto name = document.name("site")) sweep.site = *name;
-  Machine machine = read_machine(document, context, placed);
+  Machine machine = read_machine(document, MachineIn::kSiteFile, context, placed);
   for (const char* section :
        {"sweep", "grid", "exclude", "trial", "model", "cluster", "rehearsal"}) {
     const TomlNode* node = document.find(section);
@@ -209,7 +210,7 @@ SweepSpec read_all(const std::string& text, SweepSpec sweep) {
   PlacedSweep placed;
   TableReader document(toml, "", findings);
   read_sections(document, sweep, context, placed);
-  const Machine own = read_machine(document, context, placed);
+  const Machine own = read_machine(document, MachineIn::kSweepFile, context, placed);
   document.refuse_unknown_keys();
 
   Machine site;

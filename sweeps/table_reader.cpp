@@ -118,10 +118,15 @@ std::optional<std::uint64_t> read_bytes(const TomlNode& node, const std::string&
                                         Findings& findings) {
   const std::optional<std::uint64_t> bytes =
       node.kind == Kind::kText ? parse_bytes(node.text) : std::nullopt;
-  if (!bytes)
+  if (bytes) return bytes;
+  if (node.kind == Kind::kText && is_too_large_size(node.text)) {
+    findings.add(node.place, key,
+                 fmt::format("{} is too large: less than 8388608 TiB is possible", describe(node)));
+  } else {
     expected(node, key, R"(a size with a unit, such as "11 GiB" (2^30) or "11 GB" (10^9))",
              findings);
-  return bytes;
+  }
+  return std::nullopt;
 }
 
 std::optional<double> read_seconds(const TomlNode& node, const std::string& key,

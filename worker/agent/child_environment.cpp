@@ -6,15 +6,13 @@
 #include <algorithm>
 #include <array>
 
+#include "sweeps/reserved_variables.hpp"
+
 namespace batchsweep::agent {
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array kDroppedPrefixes = {"OMPI_"sv, "PMIX_"sv, "PMI_"sv,
-                                         "PRTE_"sv, "ORTE_"sv, "SLURM_"sv};
-constexpr std::array kSetByUs = {"BATCHSWEEP_ATTEMPT"sv, "BATCHSWEEP_AGENT"sv,
-                                 "BATCHSWEEP_EVENT_FD"sv, "CUDA_VISIBLE_DEVICES"sv, "TMPDIR"sv};
 constexpr std::array kRecordedPrefixes = {"NCCL_"sv, "CUDA_"sv, "TORCH_"sv, "PYTORCH_"sv, "OMP_"sv,
                                           "MKL_"sv,  "DNNL_"sv, "GLOO_"sv,  "LD_"sv};
 
@@ -38,8 +36,7 @@ Environment own_environment() {
 
 Environment scrubbed(Environment environment) {
   std::erase_if(environment, [](const auto& variable) {
-    return starts_with_any(variable.first, kDroppedPrefixes) ||
-           std::ranges::count(kSetByUs, variable.first) > 0;
+    return sweeps::is_launcher_variable(variable.first) || sweeps::is_set_by_agent(variable.first);
   });
   return environment;
 }

@@ -132,6 +132,15 @@ TEST(SweepFileErrors, TypesUnitsAndRanges) {
        "x.toml: line 6, column 9: grid.env.CUDA_VISIBLE_DEVICES: belongs to batchsweep, which sets "
        "it itself\nx.toml: line 6, column 37: grid.env.A-B: is no name of an environment "
        "variable\nx.toml: line 6, column 54: grid.env.C: expected text in one line, found 1"},
+      {kBase + "[trial.env]\nTMPDIR = \"/x\"\nBATCHSWEEP_DATA = \"/x\"\nSLURM_NTASKS = \"1\"\n"
+               "OMPI_MCA_btl = \"1\"\nMY_SLURM_X = \"1\"\n",
+       "x.toml: line 7, column 1: trial.env.TMPDIR: belongs to batchsweep, which sets it itself\n"
+       "x.toml: line 8, column 1: trial.env.BATCHSWEEP_DATA: belongs to batchsweep, which sets it "
+       "itself\n"
+       "x.toml: line 9, column 1: trial.env.SLURM_NTASKS: belongs to the launcher: a trial never "
+       "sees it\n"
+       "x.toml: line 10, column 1: trial.env.OMPI_MCA_btl: belongs to the launcher: a trial never "
+       "sees it"},
       {kBase + "[trial]\nwarmup_steps = -1\n",
        "x.toml: line 7, column 16: trial.warmup_steps: expected at least 0, found -1"},
       {kBase + "[trial]\nmin_time = 5\n",
@@ -242,8 +251,14 @@ TEST(SweepFileErrors, Devices) {
        "column 8: device.kind: expected one of cpu, cuda, found \"gpu\", did you mean cpu"},
       {d + "name = \"a\"\n", "x.toml: line 6, column 1: device.kind: missing: \"cpu\" or \"cuda\""},
       {d + "name = \"a\"\nkind = \"cpu\"\nmemory = \"1 GiB\"\nreserve = \"1 GiB\"\n",
-       "x.toml: line 9, column 10: device.memory: nothing is left: memory 1073741824 bytes, "
-       "reserve 1073741824 bytes"},
+       "x.toml: line 9, column 10: device.memory: nothing is left: memory 1.0 GiB, reserve 1.0 "
+       "GiB"},
+      {d + "name = \"a\"\nkind = \"cpu\"\nmemory = \"99999999999 TiB\"\n",
+       "x.toml: line 9, column 10: device.memory: \"99999999999 TiB\" is too large: less than "
+       "8388608 TiB is possible"},
+      {d + "name = \"a\"\nkind = \"cpu\"\nmemory = \"1" + std::string(400, '0') + " B\"\n",
+       "x.toml: line 9, column 10: device.memory: \"1" + std::string(400, '0') +
+           " B\" is too large: less than 8388608 TiB is possible"},
       {d + "name = \"a\"\nkind = \"cpu\"\non = \"H200 SXM\"\n",
        "x.toml: line 9, column 6: device.on: only for kind = \"cuda\": the real card that carries "
        "an emulated one"},

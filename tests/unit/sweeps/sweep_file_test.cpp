@@ -213,6 +213,47 @@ TEST_F(SweepFile, ASiteFileHoldsMachinesOnlyAndItsErrorsNameIt) {
   }
 }
 
+// Every key that [[slurm]] and [prices] know: nothing acts on them yet, but they belong to the
+// machine and must not make its site file unusable.
+TEST_F(SweepFile, ASiteFileMayHoldPricesAndSlurmJobs) {
+  const std::string jobs = R"([[slurm]]
+job = "h100"
+only = { gpu = ["H100 80GB SXM"] }
+partition = "booster"
+account = "abc"
+qos = "normal"
+time = "12:00:00"
+nodes = 4
+gres = "gpu:h100:4"
+mpi = "pmix"
+launch = "srun"
+setup = ["module load openmpi"]
+srun_args = []
+wrap = ["apptainer", "exec", "--nv", "bs.sif"]
+sbatch_args = ["--exclusive"]
+when_time_is_up = "requeue"
+)";
+  const std::string prices =
+      "[prices]\n\"H100 80GB PCIe\" = { buy = 27000, hour = 1.99, currency = \"USD\" }\n";
+  const SweepFileOptions options{.set = {},
+                                 .site = write("site.toml", "site = \"x\"\n" + jobs + prices)};
+  EXPECT_EQ(read_sweep_text(kFive, "x.toml", options).site, "x");
+
+  write("site.toml", "[[slurm]]\njob = \"a\"\nnodse = 4\n[prices]\n\"H100\" = { buy = -1 }\n");
+  try {
+    (void)read_sweep_text(kFive, "x.toml", options);
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.what(),
+              *options.site + ": line 3, column 1: slurm.nodse: unknown key, did you mean nodes\n" +
+                  *options.site +
+                  ": line 5, column 1: prices.H100: unknown card \"H100\", did you mean "
+                  "H100 80GB PCIe, H100 80GB SXM; see: batchsweep gpus\n" +
+                  *options.site +
+                  ": line 5, column 18: prices.H100.buy: expected at least 0, found -1");
+  }
+}
+
 TEST_F(SweepFile, SetChangesValuesInOrderAndIsKeptWithTheText) {
   const SweepSpec sweep = read_sweep_text(
       kFive, "x.toml",
