@@ -110,7 +110,7 @@ results::RankRecord rank_row(const Attempt& attempt, std::int64_t rank, const De
   row.device_name = device.offer.driver_name;
   if (!state.ended) return row;
   const protocol::Evidence& evidence = state.ended->evidence;
-  row.outcome = batchsweep::to_text(evidence.kind);
+  row.outcome = batchsweep::to_text(protocol::outcome_of(evidence.kind));
   row.phase = batchsweep::to_text(evidence.phase);
   row.message = evidence.message;
   row.exit_code = number(evidence.exit_code);
@@ -193,6 +193,7 @@ results::AttemptRecord record_skipped(const protocol::AttemptKey& key,
   row.attempt = key.attempt;
   row.site = site;
   fill_what(row, spec);
+  row.warmup_steps = row.timed_steps = 0;
   row.outcome = batchsweep::to_text(results::Outcome::kSkipped);
   row.reason = batchsweep::to_text(reason);
   row.message = message;

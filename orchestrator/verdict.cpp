@@ -20,30 +20,9 @@ int priority(EvidenceKind kind) {
 }
 
 Outcome outcome_of(EvidenceKind kind, bool stopping) {
-  switch (kind) {
-    case EvidenceKind::kDeviceOutOfMemory:
-      return Outcome::kOutOfMemory;
-    case EvidenceKind::kHostOutOfMemory:
-      return Outcome::kHostOutOfMemory;
-    case EvidenceKind::kCrashed:
-      return Outcome::kCrashed;
-    case EvidenceKind::kDiverged:
-      return Outcome::kDiverged;
-    case EvidenceKind::kTimedOut:
-      return Outcome::kTimedOut;
-    case EvidenceKind::kFailed:
-    case EvidenceKind::kLostPeer:
-      return Outcome::kFailed;
-    case EvidenceKind::kSkipped:
-      return Outcome::kSkipped;
-    case EvidenceKind::kKilled:
-      return stopping ? Outcome::kInterrupted : Outcome::kLost;
-    case EvidenceKind::kAgentLost:
-      return Outcome::kLost;
-    case EvidenceKind::kCompleted:
-      return Outcome::kCompleted;
-  }
-  return Outcome::kFailed;
+  // Killed although nobody wanted to stop: the cause was never heard of.
+  if (kind == EvidenceKind::kKilled && !stopping) return Outcome::kLost;
+  return protocol::outcome_of(kind);
 }
 
 Reason reason_of(const protocol::Evidence& evidence, Outcome outcome) {

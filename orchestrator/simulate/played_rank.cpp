@@ -107,6 +107,13 @@ Evidence died_by_signal(const Walk& walk, int signal, const std::string& more = 
   return evidence;
 }
 
+Evidence taken_by_kernel(const Walk& walk) {
+  Evidence evidence = walk.here(EvidenceKind::kHostOutOfMemory, Reason::kSignal,
+                                "the kernel's out-of-memory killer took it");
+  evidence.signal = SIGKILL;
+  return evidence;
+}
+
 Evidence exited(const Walk& walk, int code, Reason reason, const std::string& more = "") {
   Evidence evidence = walk.here(EvidenceKind::kCrashed, reason,
                                 fmt::format("ended with exit code {} in phase {}, after step {}{}",
@@ -149,8 +156,7 @@ Evidence end_of_fault(const RankToPlay& rank, const Walk& walk) {
       return walk.here(EvidenceKind::kDiverged, Reason::kNone,
                        fmt::format("the loss of step {} is not finite", walk.finished() + 1));
     case Fault::kHostOom:
-      return walk.here(EvidenceKind::kHostOutOfMemory, Reason::kSignal,
-                       "the kernel's out-of-memory killer took it");
+      return taken_by_kernel(walk);
     case Fault::kNone:
     case Fault::kHang:
     case Fault::kStop:

@@ -71,7 +71,7 @@ TEST_F(PlayedRankTest, EveryFaultGivesTheEvidenceOfTheRealOne) {
       {Fault::kGarbage, 3.5, EvidenceKind::kFailed, Reason::kProtocol, {}, {}},
       {Fault::kNanLoss, 3.5, EvidenceKind::kDiverged, Reason::kNone, {}, {}},
       {Fault::kOom, 3.5, EvidenceKind::kDeviceOutOfMemory, Reason::kNone, {}, {}},
-      {Fault::kHostOom, 3.5, EvidenceKind::kHostOutOfMemory, Reason::kSignal, {}, {}},
+      {Fault::kHostOom, 3.5, EvidenceKind::kHostOutOfMemory, Reason::kSignal, {}, SIGKILL},
       {Fault::kBusError, 3.5, EvidenceKind::kCrashed, Reason::kSignal, {}, SIGBUS},
       {Fault::kGrandchild, 7.5, EvidenceKind::kCompleted, Reason::kNone, 0, {}},
   };

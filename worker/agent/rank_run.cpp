@@ -8,14 +8,6 @@
 namespace batchsweep::agent {
 namespace {
 
-// A rank tells its own end in the words of outcomes; the two that concern only other ranks keep
-// theirs.
-std::string_view outcome_word(protocol::EvidenceKind kind) {
-  return kind == protocol::EvidenceKind::kDeviceOutOfMemory
-             ? to_text(results::Outcome::kOutOfMemory)
-             : to_text(kind);
-}
-
 results::SoftwareRecord software_of(const protocol::Hello& hello, const RankPlace& place) {
   results::SoftwareRecord software = hello.software;
   if (software.driver_version.empty()) software.driver_version = place.device.driver_version;
@@ -48,7 +40,7 @@ protocol::RankEnded rank_ended(const RankPlace& place, const protocol::Evidence&
   record.device_uuid = place.device.uuid;
   record.pci_bus_id = place.device.pci_bus_id;
   record.device_name = place.device.driver_name;
-  record.outcome = outcome_word(evidence.kind);
+  record.outcome = to_text(protocol::outcome_of(evidence.kind));
   record.phase = to_text(evidence.phase);
   record.message = evidence.message;
   record.exit_code = evidence.exit_code;

@@ -34,6 +34,35 @@ constexpr auto enum_names(EvidenceKind) {
       {EvidenceKind::kAgentLost, "agent_lost"}, {EvidenceKind::kCompleted, "completed"}});
 }
 
+// A rank's end in the words of outcomes, judged by its own evidence alone. One that was killed did not end by itself; whether its trial
+// is thereby interrupted or lost is for the core to say.
+constexpr results::Outcome outcome_of(EvidenceKind kind) {
+  switch (kind) {
+    case EvidenceKind::kDeviceOutOfMemory:
+      return results::Outcome::kOutOfMemory;
+    case EvidenceKind::kHostOutOfMemory:
+      return results::Outcome::kHostOutOfMemory;
+    case EvidenceKind::kCrashed:
+      return results::Outcome::kCrashed;
+    case EvidenceKind::kDiverged:
+      return results::Outcome::kDiverged;
+    case EvidenceKind::kTimedOut:
+      return results::Outcome::kTimedOut;
+    case EvidenceKind::kFailed:
+    case EvidenceKind::kLostPeer:
+      return results::Outcome::kFailed;
+    case EvidenceKind::kSkipped:
+      return results::Outcome::kSkipped;
+    case EvidenceKind::kKilled:
+      return results::Outcome::kInterrupted;
+    case EvidenceKind::kAgentLost:
+      return results::Outcome::kLost;
+    case EvidenceKind::kCompleted:
+      return results::Outcome::kCompleted;
+  }
+  return results::Outcome::kFailed;
+}
+
 struct Evidence {
   EvidenceKind kind = EvidenceKind::kCompleted;
   results::Reason reason = results::Reason::kNone;

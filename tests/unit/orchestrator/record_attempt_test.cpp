@@ -152,6 +152,26 @@ TEST_F(RecordAttemptTest, HasOneRowARankAndOneAHost) {
   EXPECT_EQ(whole.log, "");
 }
 
+TEST_F(RecordAttemptTest, ARankEndsInTheWordsOfOutcomes) {
+  const std::pair<EvidenceKind, const char*> words[] = {
+      {EvidenceKind::kDeviceOutOfMemory, "out_of_memory"},
+      {EvidenceKind::kHostOutOfMemory, "host_out_of_memory"},
+      {EvidenceKind::kCrashed, "crashed"},
+      {EvidenceKind::kDiverged, "diverged"},
+      {EvidenceKind::kTimedOut, "timed_out"},
+      {EvidenceKind::kFailed, "failed"},
+      {EvidenceKind::kSkipped, "skipped"},
+      {EvidenceKind::kLostPeer, "failed"},
+      {EvidenceKind::kKilled, "interrupted"},
+      {EvidenceKind::kAgentLost, "lost"},
+      {EvidenceKind::kCompleted, "completed"}};
+  end(0, EvidenceKind::kCompleted, "");
+  for (const auto& [kind, word] : words) {
+    end(1, kind, "");
+    EXPECT_EQ(record().ranks[1].outcome, word);
+  }
+}
+
 TEST_F(RecordAttemptTest, VersionsComeFromTheFirstRankThatSaidHello) {
   end(0, EvidenceKind::kCrashed, "");
   end(1, EvidenceKind::kKilled, "");
@@ -178,6 +198,8 @@ TEST_F(RecordAttemptTest, ASkippedTrialHasNoDeviceAndNoAttempt) {
   EXPECT_EQ(whole.trial.gpu, "");
   EXPECT_EQ(whole.trial.attempt, 0);
   EXPECT_EQ(whole.trial.device_memory_bytes, std::nullopt);
+  EXPECT_EQ(whole.trial.warmup_steps, 0);
+  EXPECT_EQ(whole.trial.timed_steps, 0);
   EXPECT_THAT(whole.ranks, IsEmpty());
 }
 
