@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "results/record/outcome.hpp"
 #include "results/record/step_statistics.hpp"
 #include "sweeps/gpu_catalogue.hpp"
 #include "sweeps/model_table.hpp"
@@ -178,19 +179,38 @@ void derive_mfu(TrialRecord& trial) {
   trial.mfu = *trial.samples_per_s_per_gpu * work / *peak;
 }
 
-// What the steps say ran, unless some of their events were dropped.
-void derive_step_counts(AttemptRecord& attempt) {
-  if (attempt.steps.empty()) return;
+// Steps that all ranks finished. Unknown where a rank's end is (its agent was lost), or where
+// events of steps were dropped.
+std::optional<std::int64_t> steps_of_all(const AttemptRecord& attempt) {
+  std::optional<std::size_t> least;
+  for (const StepTimes& steps : attempt.steps)
+    least = std::min(least.value_or(steps.time_s.size()), steps.time_s.size());
   for (const RankRecord& rank : attempt.ranks) {
-    if (rank.events_dropped.value_or(0) > 0) return;
+    if (rank.events_dropped.value_or(0) > 0) return std::nullopt;
+    const auto told = [&](const StepTimes& steps) { return steps.rank == rank.rank; };
+    if (std::ranges::any_of(attempt.steps, told)) continue;
+    if (rank.outcome.empty()) return std::nullopt;
+    // A program that completes may keep its steps to itself.
+    if (rank.outcome != to_text(Outcome::kCompleted)) least = 0;
   }
-  std::size_t count = attempt.steps.front().time_s.size();
-  for (const StepTimes& steps : attempt.steps) count = std::min(count, steps.time_s.size());
-  const auto ran = static_cast<std::int64_t>(count);
-  const std::int64_t warmup =
-      std::min(ran, std::max<std::int64_t>(attempt.steps.front().warmup_steps, 0));
+  return least ? std::optional(static_cast<std::int64_t>(*least)) : std::nullopt;
+}
+
+// What was asked for stands in the row already, and did run where the trial completed.
+void derive_step_counts(AttemptRecord& attempt) {
+  if (attempt.ranks.empty()) return;
+  const std::optional<std::int64_t> ran = steps_of_all(attempt);
+  if (!ran) {
+    if (attempt.trial.outcome == to_text(Outcome::kCompleted)) return;
+    attempt.trial.warmup_steps.reset();
+    attempt.trial.timed_steps.reset();
+    return;
+  }
+  std::int64_t warmup = 0;
+  for (const StepTimes& steps : attempt.steps) warmup = std::max(warmup, steps.warmup_steps);
+  warmup = std::min(warmup, *ran);
   attempt.trial.warmup_steps = static_cast<double>(warmup);
-  attempt.trial.timed_steps = static_cast<double>(ran - warmup);
+  attempt.trial.timed_steps = static_cast<double>(*ran - warmup);
 }
 
 }  // namespace

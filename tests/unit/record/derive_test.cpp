@@ -19,9 +19,11 @@ namespace {
 AttemptRecord four_ranks() {
   AttemptRecord attempt;
   attempt.trial.world_size = 4;
+  attempt.trial.outcome = "completed";
   for (std::int64_t rank = 0; rank < 4; ++rank) {
     RankRecord record;
     record.rank = rank;
+    record.outcome = "completed";
     record.samples = 100;
     record.window_s = rank == 3 ? 1.25 : 1.0;
     attempt.ranks.push_back(record);
@@ -92,6 +94,60 @@ TEST(Derive, StepTimesAreThoseOfTheSlowestRankWithoutWarmUp) {
   EXPECT_EQ(attempt.trial.timed_steps, 4);
   EXPECT_EQ(attempt.trial.samples_per_s_ci_low, std::nullopt)
       << "three steps say nothing about the spread";
+}
+
+// Asked for 5 and 20 steps, on two ranks.
+AttemptRecord two_ranks_that_ended(const std::string& first, const std::string& second) {
+  AttemptRecord attempt;
+  attempt.trial.world_size = 2;
+  attempt.trial.warmup_steps = 5;
+  attempt.trial.timed_steps = 20;
+  attempt.ranks.resize(2);
+  attempt.ranks[0].outcome = first;
+  attempt.ranks[1].rank = 1;
+  attempt.ranks[1].outcome = second;
+  return attempt;
+}
+
+TEST(Derive, StepsAreThoseThatAllRanksRan) {
+  AttemptRecord attempt = two_ranks_that_ended("out_of_memory", "interrupted");
+  derive(attempt);
+  EXPECT_EQ(attempt.trial.warmup_steps, 0) << "out of memory in the first step";
+  EXPECT_EQ(attempt.trial.timed_steps, 0);
+
+  attempt = two_ranks_that_ended("crashed", "interrupted");
+  attempt.steps = {{0, 5, std::vector<double>(7, 0.1), {}},
+                   {1, 5, std::vector<double>(9, 0.1), {}}};
+  derive(attempt);
+  EXPECT_EQ(attempt.trial.warmup_steps, 5);
+  EXPECT_EQ(attempt.trial.timed_steps, 2);
+  attempt.steps[0] = {0, 3, std::vector<double>(3, 0.1), {}};
+  derive(attempt);
+  EXPECT_EQ(attempt.trial.warmup_steps, 3) << "ended in the warm-up";
+  EXPECT_EQ(attempt.trial.timed_steps, 0);
+  attempt.steps.erase(attempt.steps.begin());
+  derive(attempt);
+  EXPECT_EQ(attempt.trial.warmup_steps, 0) << "rank 0 finished none";
+  EXPECT_EQ(attempt.trial.timed_steps, 0);
+}
+
+TEST(Derive, StepsNobodyCountedAreUnknownAndThoseOfACompletedTrialAsAsked) {
+  AttemptRecord lost = two_ranks_that_ended("interrupted", "");
+  derive(lost);
+  EXPECT_EQ(lost.trial.warmup_steps, std::nullopt) << "nobody heard of the end of rank 1";
+  EXPECT_EQ(lost.trial.timed_steps, std::nullopt);
+
+  AttemptRecord silent = two_ranks_that_ended("completed", "completed");
+  silent.trial.outcome = "completed";
+  derive(silent);
+  EXPECT_EQ(silent.trial.warmup_steps, 5) << "a program may keep its steps to itself";
+  EXPECT_EQ(silent.trial.timed_steps, 20);
+
+  AttemptRecord dropped = two_ranks_that_ended("crashed", "interrupted");
+  dropped.steps = {{0, 1, {0.1, 0.1}, {}}, {1, 1, {0.1, 0.1}, {}}};
+  dropped.ranks[0].events_dropped = 1;
+  derive(dropped);
+  EXPECT_EQ(dropped.trial.timed_steps, std::nullopt) << "some steps were not told";
 }
 
 TEST(Derive, TheIntervalHoldsTheRateAndIsAbsentForFewSteps) {
