@@ -46,7 +46,9 @@ class CommandLine {
   CommandLine(const std::string& description, const std::string& example, const std::string& version);
   ~CommandLine();
   [[nodiscard]] Command add(const std::string& name, const std::string& help);
-  // Parses and runs the command's callback; usage problems are told on stderr and give kUsage. Errors of the callback pass through.
+  // Commands that do not exist yet: who types one is told so.
+  void add_later(std::vector<std::string> names);
+  // Parses and runs the command's callback, whose errors pass through. Throws UsageError that names the word that is wrong.
   [[nodiscard]] ExitCode parse(int argc, char** argv);
 
  private:

@@ -32,6 +32,7 @@ ExitCode run(int argc, char** argv) {
   add_gpus(line);
   add_publish(line);
   add_probe(line);
+  line.add_later({"submit", "watch", "compare", "recommend", "merge", "import"});
   return line.parse(argc, argv);
 }
 

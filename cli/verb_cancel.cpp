@@ -9,7 +9,7 @@ namespace batchsweep::cli {
 
 void add_cancel(CommandLine& line) {
   const auto path = std::make_shared<std::string>();
-  line.add("cancel", "End a running sweep well: running trials finish, nothing new starts")
+  line.add("cancel", "end a running sweep well: running trials finish, nothing new starts")
       .positional("RESULTS", *path, "the results file of the sweep (F.h5)")
       .example("batchsweep cancel cards.h5")
       .run([path] {

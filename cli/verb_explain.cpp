@@ -106,7 +106,7 @@ ExitCode explain(const ExplainArguments& arguments) {
 
 void add_explain(CommandLine& line) {
   auto arguments = std::make_shared<ExplainArguments>();
-  line.add("explain", "Everything known about one trial: attempts, evidence, log, or why it waits")
+  line.add("explain", "tell everything known about one trial: attempts, evidence, log, or why it waits")
       .positional("F.h5", arguments->file, "results file")
       .positional("TRIAL", arguments->trial, "trial_id, or its first digits")
       .choice("--format", arguments->format, {"text", "json"}, "text or JSON")

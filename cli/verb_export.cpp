@@ -83,7 +83,7 @@ void export_rows(const ExportArguments& arguments) {
 
 void add_export(CommandLine& line) {
   auto arguments = std::make_shared<ExportArguments>();
-  line.add("export", "Every row and column as CSV or JSON")
+  line.add("export", "write every row and column as CSV or JSON")
       .positional("F.h5", arguments->file, "results file")
       .option("--csv", arguments->csv, "CSV file to write; - is standard output")
       .option("--json", arguments->json,

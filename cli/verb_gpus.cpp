@@ -62,7 +62,7 @@ Json gpus_json() {
 
 void add_gpus(CommandLine& line) {
   const auto format = std::make_shared<std::string>();
-  line.add("gpus", "the catalogue of GPUs: names, memory, dense peaks, prices")
+  line.add("gpus", "list the catalogue of GPUs: names, memory, dense peaks, prices")
       .choice("--format", *format, format_words(), "how the answer is written")
       .example("batchsweep gpus --format csv")
       .run([format] {

@@ -48,7 +48,7 @@ ExitCode init(const std::string& path) {
 
 void add_init(CommandLine& line) {
   const auto path = std::make_shared<std::string>("sweep.toml");
-  line.add("init", "writes a commented sweep file for this machine")
+  line.add("init", "write a commented sweep file for this machine")
       .optional_positional("FILE", *path, "the file to write (sweep.toml)")
       .example("batchsweep init && batchsweep plan sweep.toml")
       .run([path] { return init(*path); });

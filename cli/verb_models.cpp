@@ -54,7 +54,7 @@ Json models_json() {
 
 void add_models(CommandLine& line) {
   const auto format = std::make_shared<std::string>();
-  line.add("models", "the built-in models with their parameters")
+  line.add("models", "list the built-in models with their parameters")
       .choice("--format", *format, format_words(), "how the answer is written")
       .example("batchsweep models --format json")
       .run([format] {

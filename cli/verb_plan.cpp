@@ -78,7 +78,7 @@ ExitCode plan(const PlanOptions& options) {
 void add_plan(CommandLine& line) {
   const auto options = std::make_shared<PlanOptions>();
   line.add("plan",
-           "the trials of a sweep, those recorded already, the expected time; starts nothing")
+           "list the trials of a sweep, those recorded already, the expected time; starts nothing")
       .positional("SWEEP", options->sweep, "the sweep file")
       .option("--set", options->file.set,
               "a key of the sweep file, as in --set trial.timed_steps=50")

@@ -9,7 +9,7 @@
 namespace batchsweep::cli {
 
 void add_probe(CommandLine& line) {
-  line.add("probe", "what the NVIDIA driver finds, as one line of JSON").hide().run([] {
+  line.add("probe", "tell what the NVIDIA driver finds, as one line of JSON").hide().run([] {
     std::puts(agent::probe_gpus_json().c_str());
     return ExitCode::kDone;
   });

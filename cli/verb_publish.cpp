@@ -15,7 +15,7 @@ void add_publish(CommandLine& line) {
     std::optional<std::int64_t> parent;
   };
   const auto options = std::make_shared<Options>();
-  line.add("publish", "Writes FILE.h5 anew from FILE.h5 and its journal.")
+  line.add("publish", "write FILE.h5 anew from FILE.h5 and its journal")
       .positional("file", options->path, "results file")
       .option("--parent", options->parent, "process that started this one: ends with it")
       .example("batchsweep publish cards.h5")

@@ -57,7 +57,7 @@ ExitCode report(const ReportArguments& arguments) {
 
 void add_report(CommandLine& line) {
   auto arguments = std::make_shared<ReportArguments>();
-  line.add("report", "The answers: largest batch, throughput, memory, what limits")
+  line.add("report", "show the answers: largest batch, throughput, memory, what limits")
       .positionals("F.h5", arguments->files, "results files; several are taken together")
       .choice("--format", arguments->format, {"text", "json", "markdown", "csv"},
               "csv: all answers about a group of trials in one row")

@@ -6,7 +6,7 @@ namespace batchsweep::cli {
 
 void add_run(CommandLine& line) {
   const auto options = std::make_shared<RunOptions>();
-  line.add("run", "Run what is not recorded yet: alone, under mpirun, or under srun")
+  line.add("run", "run what is not recorded yet: alone, under mpirun, or under srun")
       .positional("SWEEP", options->sweep_file, "the sweep file (TOML)")
       .option("--results", options->results, "the results file (default: <name>.h5 in the current folder)")
       .option("--site", options->file.site, "the site file")
