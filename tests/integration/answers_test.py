@@ -7,45 +7,20 @@ import math
 import unittest
 
 from harness import Sandbox
+from rehearsals import rehearsal
 
-SWEEP = """
-[sweep]
-name = "a"
-[grid]
-gpu = ["small", "large"]
-model = ["resnet18", "bert-tiny"]
-batch_size = {batches}
-[trial]
-timed_steps = 20
-repeats = 2
-[[device]]
-name = "small"
-kind = "cpu"
-memory = "512 MiB"
-[[device]]
-name = "large"
-kind = "cpu"
-memory = "4 GiB"
-[rehearsal]
-mode = "{mode}"
-[[rehearsal.rule]]
-when = {{ model = "resnet18", gpu = "large", batch_size = 8 }}
-memory = {{ fixed = "100 MiB", per_sample = "10 MiB" }}
-step = {{ fixed = "20 ms", per_sample = "5 ms" }}
-fault = "segfault"
-[[rehearsal.rule]]
-when = {{ model = "resnet18" }}
-memory = {{ fixed = "100 MiB", per_sample = "10 MiB" }}
-step = {{ fixed = "20 ms", per_sample = "5 ms", noise = 0.01 }}
-[[rehearsal.rule]]
-when = {{ model = "bert-tiny" }}
-memory = {{ fixed = "40 MiB", per_sample = "3 MiB" }}
-step = {{ fixed = "{overhead}", per_sample = "1 ms", noise = 0.01 }}
-"""
+RESNET = {"memory": {"fixed": "100 MiB", "per_sample": "10 MiB"}, "step": {"fixed": "20 ms", "per_sample": "5 ms"}}
+MEMORY = {"small": "512 MiB", "large": "4 GiB"}
+NOISY_RESNET = {"memory": RESNET["memory"], "step": {**RESNET["step"], "noise": 0.01}}
 
 
-def sweep(batches="[4, 8, 16, 32, 64, 128, 256]", mode="simulated", overhead="100 ms"):
-    return SWEEP.format(batches=batches, mode=mode, overhead=overhead)
+def sweep(batches=(4, 8, 16, 32, 64, 128, 256), mode="simulated", overhead="100 ms", devices=("small", "large"), **trial):
+    bert = {"memory": {"fixed": "40 MiB", "per_sample": "3 MiB"}, "step": {"fixed": overhead, "per_sample": "1 ms", "noise": 0.01}}
+    return rehearsal(
+        "a", {"gpu": ["small", "large"], "model": ["resnet18", "bert-tiny"], "batch_size": batches}, mode=mode,
+        trial={"timed_steps": 20, "repeats": 2, **trial}, memory={name: MEMORY[name] for name in devices},
+        rules=[{"when": {"model": "resnet18", "gpu": "large", "batch_size": 8}, **RESNET, "fault": "segfault"},
+               {"when": {"model": "resnet18"}, **NOISY_RESNET}, {"when": {"model": "bert-tiny"}, **bert}])
 
 
 class Answers(Sandbox):
@@ -86,7 +61,7 @@ class Answers(Sandbox):
         self.assertLessEqual(self.answer("report", "a.h5", "--summary").count("\n"), 15)
 
     def test_a_row_that_is_no_longer_asked_for_is_left_out(self):
-        self.write("a.toml", sweep(batches="[4, 16, 32]"))
+        self.write("a.toml", sweep(batches=(4, 16, 32)))
         self.run_program("run", "a.toml")
         rows = json.loads(self.answer("report", "a.h5", "--format", "json"))["largest_batch"]
         self.assertEqual({row["largest_tried"] for row in rows}, {32})
@@ -138,7 +113,7 @@ class Answers(Sandbox):
 
 class Waiting(Sandbox):
     def test_explain_says_why_a_trial_waits(self):
-        self.write("a.toml", sweep(batches="[4, 16]", mode="process", overhead="300 s"))
+        self.write("a.toml", sweep(batches=(4, 16), mode="process", overhead="300 s"))
         sweep_process = self.start("run", "a.toml")
         self.addCleanup(self.kill_tagged)
         self.wait_until(lambda: (self.folder / "a.h5").exists() and (self.folder / "a.h5.status.json").exists()
@@ -159,10 +134,8 @@ class Elsewhere(Sandbox):
         (self.folder / "books").mkdir()
         self.write("books/t.txt", "In the beginning")
         self.write("site.toml", '[[device]]\nname = "large"\nkind = "cpu"\nmemory = "3 GiB"\n')
-        devices = SWEEP[SWEEP.index('[[device]]\nname = "large"'):SWEEP.index("[rehearsal]")]
-        for batches in ("[4, 8]", "[8, 16]"):
-            text = sweep(batches).replace(devices, "").replace("[trial]", '[trial]\ndata = "text:books/t.txt"')
-            self.write("a.toml", text)
+        for batches in ((4, 8), (8, 16)):
+            self.write("a.toml", sweep(batches, devices=["small"], data="text:books/t.txt"))
             code = self.run_program("run", "a.toml", "--site", "site.toml", "--set", "trial.repeats=1", "--set", "trial.timed_steps=12")[0]
             self.assertEqual(code, 3)
         away = self.folder / "away"

@@ -7,32 +7,13 @@ import os
 import unittest
 
 from harness import Sandbox
+from rehearsals import rehearsal
 
-SWEEP = """
-[sweep]
-name = "p"
-[grid]
-gpu = ["small", "H100 80GB SXM"]
-model = ["a", "b"]
-batch_size = {batches}
-[trial]
-repeats = {repeats}
-[[device]]
-name = "small"
-kind = "cpu"
-memory = "1 GiB"
-[rehearsal]
-mode = "simulated"
-[[rehearsal.node]]
-devices = {{ small = 2 }}
-[[rehearsal.rule]]
-memory = {{ fixed = "100 MiB", per_sample = "100 MiB" }}
-step = {{ fixed = "1 s" }}
-"""
-
-
-def sweep(batches="[4, 16]", repeats=1):
-    return SWEEP.format(batches=batches, repeats=repeats)
+def sweep(batches=(4, 16), repeats=1):
+    return rehearsal(
+        "p", {"gpu": ["small", "H100 80GB SXM"], "model": ["a", "b"], "batch_size": batches}, trial={"repeats": repeats},
+        memory={"small": "1 GiB"}, nodes=[{"devices": {"small": 2}}],
+        rules=[{"memory": {"fixed": "100 MiB", "per_sample": "100 MiB"}, "step": {"fixed": "1 s"}}])
 
 
 class Plan(Sandbox):
@@ -60,7 +41,7 @@ class Plan(Sandbox):
                          ["completed", "out_of_memory", "completed", "out_of_memory"])
         self.assertEqual([t["trial_id"] for t in before["trials"]], [t["trial_id"] for t in after["trials"]])
 
-        self.write("s.toml", sweep(batches="[4, 8, 16]", repeats=2))
+        self.write("s.toml", sweep(batches=(4, 8, 16), repeats=2))
         more = self.plan()
         self.assertEqual(counts(more), [24, 4, 8, 12])
         self.assertGreater(more["expected_s"], 20)  # 25 played steps of a second each, and more than one trial a device
@@ -69,7 +50,7 @@ class Plan(Sandbox):
         self.assertEqual(self.answer("plan", "s.toml", "--remaining", "--only", "model=a,batch_size=8..")[1], "3\n")
 
     def test_lists_twenty_trials_in_text_and_all_where_asked(self):
-        self.write("s.toml", sweep(batches="{ from = 1, to = 10, step = 1 }"))
+        self.write("s.toml", sweep(batches={"from": 1, "to": 10, "step": 1}))
         text = self.answer("plan", "s.toml")[1]
         self.assertIn("... and 20 more (--all)\n", text)
         self.assertEqual(text.count("to run\n"), 20)
