@@ -6,6 +6,7 @@
 
 #include "base/units.hpp"
 #include "cli/cancel_file.hpp"
+#include "cli/gpu_check.hpp"
 #include "cli/time_limits.hpp"
 #include "orchestrator/transport/transports.hpp"
 #include "results/store/status_file.hpp"
@@ -55,11 +56,15 @@ void OrchestratorSide::receive(protocol::PeerId from, std::string_view bytes, In
 
 void OrchestratorSide::begin(Instant now) {
   std::vector<std::string> types;
+  std::vector<protocol::DeviceOffer> offered;
   for (const auto& [peer, registration] : joined_) {
     for (const protocol::DeviceOffer& device : registration.devices) {
+      offered.push_back(device);
       if (std::find(types.begin(), types.end(), device.type) == types.end()) types.push_back(device.type);
     }
   }
+  if (!setup_.options.rerun && !setup_.options.accept_changes && !setup_.sweep.rehearsal)
+    refuse_changed_gpus(setup_.results_path, setup_.store->recorded_gpus(), offered);
   make_core(setup_, types, transport_.size());
   for (auto& [peer, registration] : joined_) {
     execute(setup_.core->handle(orchestrator::AgentJoined{peer, std::move(registration)}, now), now);

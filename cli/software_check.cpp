@@ -18,8 +18,7 @@ std::vector<std::string> software_differences(const results::SoftwareRecord& the
   constexpr Version kVersions[] = {{"LibTorch", &results::SoftwareRecord::torch_version},
                                    {"CUDA", &results::SoftwareRecord::cuda_version},
                                    {"cuDNN", &results::SoftwareRecord::cudnn_version},
-                                   {"NCCL", &results::SoftwareRecord::nccl_version},
-                                   {"driver", &results::SoftwareRecord::driver_version}};
+                                   {"NCCL", &results::SoftwareRecord::nccl_version}};
   std::vector<std::string> differences;
   for (const Version& version : kVersions) {
     const std::string &a = then.*version.member, &b = now.*version.member;

@@ -19,18 +19,29 @@ namespace batchsweep::results {
 namespace {
 
 const std::set<std::string, std::less<>> kNeeded = {
-    "run_id", "trial_id", "repeat", "attempt", "sequence", "outcome", "reason", "software_id"};
+    "run_id", "trial_id",    "repeat", "attempt",     "sequence",      "outcome",
+    "reason", "software_id", "gpu",    "device_name", "driver_version"};
 
-// Which software the attempts of each run ran under.
-class SoftwareOfRun {
+// Which software the attempts of each run ran under, and on which GPUs.
+class MachineOfRun {
  public:
   void add_known(const SoftwareRecord& software) { known_.try_emplace(software.id, software); }
-  void add_use(const std::string& run_id, const std::string& software_id, std::int64_t sequence) {
-    if (software_id.empty()) return;
-    std::int64_t& last = uses_[run_id][software_id];
-    last = std::max(last, sequence);
+  void add_use(const TrialRecord& trial) {
+    if (!trial.driver_version.empty())
+      gpus_[trial.run_id].insert({trial.gpu, trial.device_name, trial.driver_version});
+    if (trial.software_id.empty()) return;
+    std::int64_t& last = uses_[trial.run_id][trial.software_id];
+    last = std::max(last, trial.sequence);
   }
-  [[nodiscard]] std::vector<SoftwareRecord> newest(std::span<const RunInfo> runs) const {
+  [[nodiscard]] std::vector<RecordedGpu> gpus(std::span<const RunInfo> runs) const {
+    std::set<RecordedGpu> all;
+    for (const RunInfo& info : runs) {
+      const auto run = gpus_.find(info.run_id);
+      if (run != gpus_.end()) all.insert(run->second.begin(), run->second.end());
+    }
+    return {all.begin(), all.end()};
+  }
+  [[nodiscard]] std::vector<SoftwareRecord> newest_software(std::span<const RunInfo> runs) const {
     std::map<std::pair<std::string, bool>, std::pair<std::int64_t, const SoftwareRecord*>> best;
     for (const RunInfo& info : runs) {
       const auto run = uses_.find(info.run_id);
@@ -51,10 +62,11 @@ class SoftwareOfRun {
  private:
   std::map<std::string, SoftwareRecord> known_;
   std::map<std::string, std::map<std::string, std::int64_t>> uses_;
+  std::map<std::string, std::set<RecordedGpu>> gpus_;
 };
 
 void read_attempts(hid_t file, const char* table, std::int64_t before, AttemptIndex& index,
-                   SoftwareOfRun& software) {
+                   MachineOfRun& machine) {
   RecordReader<TrialRecord> reader(file, table,
                                    [](const std::string& name) { return kNeeded.contains(name); });
   TrialRecord trial;
@@ -63,35 +75,35 @@ void read_attempts(hid_t file, const char* table, std::int64_t before, AttemptIn
       reader.read(i, trial);
       if (trial.sequence >= before) continue;
       index.add(trial, 0);
-      software.add_use(trial.run_id, trial.software_id, trial.sequence);
+      machine.add_use(trial);
     }
   }
 }
 
-void read_software(hid_t file, SoftwareOfRun& software) {
+void read_software(hid_t file, MachineOfRun& machine) {
   RecordReader<SoftwareRecord> reader(file, "software", [](const std::string&) { return true; });
   SoftwareRecord record;
   while (reader.table().next()) {
     for (std::size_t i = 0; i < reader.table().rows(); ++i) {
       reader.read(i, record);
-      software.add_known(record);
+      machine.add_known(record);
     }
   }
 }
 
 void read_file(const std::string& path, const OpenedResults& opened, std::int64_t before,
-               Recorded& recorded, SoftwareOfRun& software) {
+               Recorded& recorded, MachineOfRun& machine) {
   reading(path, [&] {
     const hid_t file = opened.file.get();
     recorded.runs = read_runs(file);
-    read_software(file, software);
-    read_attempts(file, "trials", before, recorded.index, software);
-    read_attempts(file, "attempts", before, recorded.index, software);
+    read_software(file, machine);
+    read_attempts(file, "trials", before, recorded.index, machine);
+    read_attempts(file, "attempts", before, recorded.index, machine);
   });
 }
 
 void read_frames(JournalReader& reader, JournalFrame& frame, Recorded& recorded,
-                 SoftwareOfRun& software) {
+                 MachineOfRun& machine) {
   std::string run_id = recorded.runs.empty() ? "" : recorded.runs.back().run_id;
   while (reader.next(frame, Detail::kTrial)) {
     const TrialRecord& trial = frame.attempt.trial;
@@ -109,8 +121,8 @@ void read_frames(JournalReader& reader, JournalFrame& frame, Recorded& recorded,
       case FrameKind::kAttempt:
         ++recorded.journal_attempts;
         recorded.index.add(trial, 0);
-        if (!frame.attempt.software.program.empty()) software.add_known(frame.attempt.software);
-        software.add_use(trial.run_id, trial.software_id, trial.sequence);
+        if (!frame.attempt.software.program.empty()) machine.add_known(frame.attempt.software);
+        machine.add_use(trial);
         break;
     }
   }
@@ -122,7 +134,7 @@ void read_frames(JournalReader& reader, JournalFrame& frame, Recorded& recorded,
 
 Recorded read_recorded(const std::string& path) {
   Recorded recorded;
-  SoftwareOfRun software;
+  MachineOfRun machine;
   std::optional<OpenedResults> opened;
   if (file_exists(path)) {
     opened = open_results(path);
@@ -147,11 +159,14 @@ Recorded read_recorded(const std::string& path) {
     recorded.origin = frame.header.origin;
     before = frame.header.first_sequence;
   }
-  if (opened) read_file(path, *opened, before, recorded, software);
-  if (recorded.has_journal) read_frames(*journal, frame, recorded, software);
+  if (opened) read_file(path, *opened, before, recorded, machine);
+  if (recorded.has_journal) read_frames(*journal, frame, recorded, machine);
   const std::span<const RunInfo> runs = recorded.runs;
-  if (!runs.empty())
-    recorded.software = software.newest(runs.subspan(first_that_counts(recorded.runs)));
+  if (!runs.empty()) {
+    const std::span<const RunInfo> counting = runs.subspan(first_that_counts(recorded.runs));
+    recorded.software = machine.newest_software(counting);
+    recorded.gpus = machine.gpus(counting);
+  }
   return recorded;
 }
 

@@ -17,6 +17,7 @@ struct Recorded {
   std::vector<RunInfo> runs;             // oldest first
   std::vector<SoftwareRecord> software;  // of the runs that count: the newest of each program, with
                                          // a GPU driver and without
+  std::vector<RecordedGpu> gpus;         // of the runs that count
   std::uint64_t journal_bytes = 0, torn_bytes = 0;
   std::size_t journal_attempts = 0;
 };

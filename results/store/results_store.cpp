@@ -172,6 +172,9 @@ const std::string& ResultsStore::previous_sweep_text() const { return state_->pr
 const std::vector<SoftwareRecord>& ResultsStore::recorded_software() const {
   return state_->recorded.software;
 }
+const std::vector<RecordedGpu>& ResultsStore::recorded_gpus() const {
+  return state_->recorded.gpus;
+}
 const std::vector<std::string>& ResultsStore::notices() const { return state_->notices; }
 
 void ResultsStore::note_started(sweeps::TrialId trial, std::int64_t repeat, std::int64_t attempt) {

@@ -35,6 +35,12 @@ struct RecordedState {
   return state.has_row && is_final(state.outcome, state.reason, state.executions, retries);
 }
 
+// A GPU that trials asked for as `gpu` ran on.
+struct RecordedGpu {
+  std::string gpu, device_name, driver_version;
+  auto operator<=>(const RecordedGpu&) const = default;
+};
+
 struct StoreOptions {
   std::string path;  // F.h5
   sweeps::Origin origin = sweeps::Origin::kMeasured;
@@ -63,6 +69,8 @@ class ResultsStore {
   // The newest software of the runs that count, per trial program, with a GPU driver and without: going on under another is refused, because
   // rows of two versions in one table would be compared.
   [[nodiscard]] const std::vector<SoftwareRecord>& recorded_software() const;
+  // All GPUs of the runs that count: another card or driver under the same name is another speed.
+  [[nodiscard]] const std::vector<RecordedGpu>& recorded_gpus() const;
   // What opening had to say: "F.h5 was missing beside its journal: rebuilt 12 trials", ...
   [[nodiscard]] const std::vector<std::string>& notices() const;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An NVML with two cards, listed in another order than PCI's; hangs in its first call where
-// FAKE_NVML=hang, fails where FAKE_NVML=error.
+// FAKE_NVML=hang, fails where FAKE_NVML=error. FAKE_NVML_DRIVER and FAKE_NVML_CARD replace the
+// driver's version and the name of the card that PCI lists first.
 #include <unistd.h>
 
 #include <cstdio>
@@ -24,6 +25,11 @@ bool wanted(const char* how) {
   return value != nullptr && std::strcmp(value, how) == 0;
 }
 
+const char* value_or(const char* name, const char* usual) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : usual;
+}
+
 }  // namespace
 
 extern "C" {
@@ -33,7 +39,7 @@ int nvmlInit_v2() {
 }
 const char* nvmlErrorString(int) { return "Driver Not Loaded"; }
 int nvmlSystemGetDriverVersion(char* text, unsigned size) {
-  return std::snprintf(text, size, "580.65.06"), 0;
+  return std::snprintf(text, size, "%s", value_or("FAKE_NVML_DRIVER", "580.65.06")), 0;
 }
 int nvmlDeviceGetCount_v2(unsigned* count) { return *count = 2, 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
@@ -41,7 +47,8 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
 }
 int nvmlDeviceGetName(void* device, char* text, unsigned size) {
   return std::snprintf(text, size, "%s",
-                       number(device) == 0 ? "NVIDIA Test Card" : "NVIDIA H100 80GB HBM3"),
+                       number(device) == 0 ? "NVIDIA Test Card"
+                                           : value_or("FAKE_NVML_CARD", "NVIDIA H100 80GB HBM3")),
          0;
 }
 int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {

@@ -107,6 +107,30 @@ TEST_F(ResultsStoreTest, WhatWasKilledIsKnownAtTheNextStart) {
   EXPECT_THAT(store.notices(), IsEmpty());
 }
 
+TEST_F(ResultsStoreTest, KnowsTheGpusOfTheRunsThatCountFromFileAndJournal) {
+  const auto on = [](std::uint64_t trial, const std::string& driver) {
+    AttemptRecord attempt = attempt_of(trial);
+    attempt.trial.gpu = "H200 SXM";
+    attempt.trial.device_name = "NVIDIA H200";
+    attempt.trial.driver_version = driver;
+    return attempt;
+  };
+  {
+    ResultsStore store(options(), clock_);
+    record(store, attempt_of(1));  // on a CPU, which has no driver
+    record(store, on(2, "570"));
+    store.close();
+  }
+  {
+    ResultsStore store(options(), clock_);
+    record(store, on(3, "580"));
+    record(store, on(4, "580"));
+  }  // as after kill -9
+  ResultsStore store(options(), clock_);
+  EXPECT_THAT(store.recorded_gpus(), ElementsAre(RecordedGpu{"H200 SXM", "NVIDIA H200", "570"},
+                                                 RecordedGpu{"H200 SXM", "NVIDIA H200", "580"}));
+}
+
 TEST_F(ResultsStoreTest, EachRowExactlyOnceHoweverOftenItIsPublished) {
   Instant now{};
   std::int64_t expected_rows = 0;
