@@ -18,7 +18,11 @@ constexpr LockPatience kQuick{.stale_after = std::chrono::milliseconds(60),
 
 class LockFileTest : public testing::Test {
  protected:
-  void written_by(const LockHolder& holder) { write_file(path_ + ".lock", lock_text(holder)); }
+  // By rename: nobody reads half a lock.
+  void written_by(const LockHolder& holder) {
+    write_file(path_ + ".lock.new", lock_text(holder));
+    std::filesystem::rename(path_ + ".lock.new", path_ + ".lock");
+  }
   [[nodiscard]] std::string refusal(const LockHolder& self = this_process()) {
     try {
       const LockFile lock(path_, self, kQuick);
