@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -80,6 +82,35 @@ std::vector<std::string> nearest_names(std::string_view wanted, const std::vecto
     names.push_back(*candidate.name);
   }
   return names;
+}
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-";
+  if (!text.empty() && text.front() != '-' && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\"'\"'") : std::string(1, c);
+  return word + '\'';
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    const bool c1 = c == 0xC2 && next >= 0x80 && next <= 0x9F;  // U+0080 to U+009F: some terminals obey those too
+    if (c1) {
+      shown += fmt::format("\\x{:02x}", next);
+      ++i;
+    } else if (c == '\r' && next == '\n') {
+      continue;
+    } else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7F) {
+      shown += fmt::format("\\x{:02x}", c);
+    } else {
+      shown += text[i];
+    }
+  }
+  return shown;
 }
 
 bool matches_pattern(std::string_view text, std::string_view pattern) {

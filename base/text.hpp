@@ -18,4 +18,9 @@ namespace batchsweep {
 // '*' stands for any run of characters, '?' for one. Case counts.
 [[nodiscard]] bool matches_pattern(std::string_view text, std::string_view pattern);
 
+// As a shell takes it for one word: quoted where that is needed.
+[[nodiscard]] std::string shell_word(const std::string& text);
+// For a terminal: control characters but line end and tab become \x1b and the like, so that what a trial wrote cannot move the cursor.
+[[nodiscard]] std::string printable(std::string_view text);
+
 }  // namespace batchsweep
