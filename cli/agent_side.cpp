@@ -26,8 +26,12 @@ void AgentSide::handle(std::string_view bytes, Instant now) {
 
 void AgentSide::configure(const protocol::Configure& configure, Instant now) {
   const agent::FoundHost host = agent::take_stock(transport_.self(), program_);
-  agent::AgentConfig config = agent::make_agent_config(
-      configure.build_id, host, agent::offered_devices(host, configure.devices, configure.rehearsal), program_);
+  std::vector<protocol::DeviceOffer> devices = agent::offered_devices(host, configure.devices, configure.rehearsal);
+  const std::optional<std::string> missing =
+      configure.program.empty() ? std::nullopt : agent::missing_program(program_, configure.program);
+  if (missing) devices.clear();  // each trial would fail here, and that for good
+  agent::AgentConfig config = agent::make_agent_config(configure.build_id, host, std::move(devices), program_);
+  if (missing) config.notices.push_back(*missing + "; nothing runs on this host");
   for (std::string& line : agent::kill_leftovers()) config.notices.push_back(std::move(line));
   launcher_ = agent::make_process_launcher();
   agent_ = std::make_unique<agent::Agent>(std::move(config), *launcher_);

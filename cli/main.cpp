@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parse, dispatch, one catch -> exit code.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -16,7 +17,7 @@ namespace {
 
 ExitCode run(int argc, char** argv) {
   start_log("batchsweep");
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_DFL);  // "report | head" ends quietly, also where the caller ignores the signal
   CommandLine line("Sweeps of training trials over GPUs: what fits, how fast, at what cost.",
                    "batchsweep run sweeps/examples/quickstart.toml && batchsweep report quickstart.h5",
                    std::string("batchsweep ") + BATCHSWEEP_VERSION);
@@ -33,7 +34,9 @@ ExitCode run(int argc, char** argv) {
   add_publish(line);
   add_probe(line);
   line.add_later({"submit", "watch", "compare", "recommend", "merge", "import"});
-  return line.parse(argc, argv);
+  const ExitCode code = line.parse(argc, argv);
+  if (std::fflush(stdout) != 0) throw_errno("cannot write the answer to standard output", errno);
+  return code;
 }
 
 }  // namespace

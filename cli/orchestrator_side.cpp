@@ -5,10 +5,9 @@
 #include <filesystem>
 
 #include "base/units.hpp"
-#include "cli/cancel_file.hpp"
 #include "cli/gpu_check.hpp"
-#include "cli/time_limits.hpp"
 #include "orchestrator/transport/transports.hpp"
+#include "results/store/cancel_file.hpp"
 #include "results/store/status_file.hpp"
 #include "worker/protocol/codec.hpp"
 
@@ -31,17 +30,18 @@ struct Overloaded : F... {
 
 OrchestratorSide::OrchestratorSide(RunSetup& setup, protocol::Transport& transport, Instant now)
     : setup_(setup), transport_(transport), join_until_(now + kJoinWait), next_tick_(now), next_look_(now) {
-  drain_at_ = drain_time(setup.options.until, setup.options.budget, setup.clock);
   protocol::Configure configure;
   configure.build_id = BATCHSWEEP_VERSION;
   configure.devices = setup.sweep.devices;
   configure.rehearsal = setup.sweep.rehearsal.has_value();
+  configure.program = needed_program(setup.sweep);
   for (protocol::PeerId peer = 0; peer < transport.size(); ++peer) {
     transport_.send(peer, protocol::Role::kAgent, protocol::encode(protocol::OrchestratorMessage(configure)));
   }
 }
 
 void OrchestratorSide::receive(protocol::PeerId from, std::string_view bytes, Instant now) {
+  look_at_the_time(now);
   protocol::AgentMessage message = protocol::decode_agent_message(bytes);
   if (auto* registration = std::get_if<protocol::Register>(&message)) {
     if (setup_.core == nullptr) {
@@ -66,6 +66,7 @@ void OrchestratorSide::begin(Instant now) {
   if (!setup_.options.rerun && !setup_.options.accept_changes && !setup_.sweep.rehearsal)
     refuse_changed_gpus(setup_.results_path, setup_.store->recorded_gpus(), offered);
   make_core(setup_, types, transport_.size());
+  look_at_the_time(now);
   for (auto& [peer, registration] : joined_) {
     execute(setup_.core->handle(orchestrator::AgentJoined{peer, std::move(registration)}, now), now);
   }
@@ -79,6 +80,7 @@ bool OrchestratorSide::advance(Instant now) {
     if (!all_here && (now < join_until_ || joined_.empty()) && !wish_) return false;
     begin(now);
   }
+  look_at_the_time(now);
   if (now >= next_tick_) {
     next_tick_ = now + kTick;
     execute(setup_.core->handle(orchestrator::Tick{}, now), now);
@@ -92,9 +94,17 @@ bool OrchestratorSide::advance(Instant now) {
 
 void OrchestratorSide::look_around(Instant now) {
   next_look_ = now + std::chrono::seconds(1);
-  (void)results::write_status(setup_.results_path, setup_.core->status(now));
-  if (take_cancel_request(setup_.results_path)) stop(StopWish::kDrain, now);
-  if (drain_at_ && now >= *drain_at_) stop(StopWish::kDrain, now);
+  Json status = setup_.core->status(now);
+  status["utc"] = format_utc(setup_.clock.utc_now());
+  (void)results::write_status(setup_.results_path, std::move(status));
+  if (results::take_cancel_request(setup_.results_path)) stop(StopWish::kDrain, now);
+}
+
+// Before anything can be placed.
+void OrchestratorSide::look_at_the_time(Instant now) {
+  if (setup_.core == nullptr || wish_ || !setup_.time_limit || now < setup_.time_limit->at) return;
+  setup_.progress.say(setup_.time_limit->option + " is over");
+  stop(StopWish::kDrain, now);
 }
 
 void OrchestratorSide::execute(std::vector<Command> commands, Instant) {
@@ -106,7 +116,6 @@ void OrchestratorSide::execute(std::vector<Command> commands, Instant) {
                           [&](const orchestrator::NoteStarted& note) { setup_.recorder->note_started(note.key); },
                           [&](const orchestrator::RecordAttempt& record) { setup_.recorder->append(record); },
                           [&](const orchestrator::GiveUpAgent& give_up) {
-                            setup_.progress.say(give_up.why);
                             transport_.forget(give_up.agent);
                           },
                           [&](const orchestrator::Say& say) { setup_.progress.say(say.text); }},

@@ -27,12 +27,13 @@ class OrchestratorSide {
  private:
   void begin(Instant now);
   void execute(std::vector<orchestrator::Command> commands, Instant now);
-  void look_around(Instant now);  // each second: status file, cancel, time limits
+  void look_around(Instant now);  // each second: status file, cancel
+  void look_at_the_time(Instant now);
 
   RunSetup& setup_;
   protocol::Transport& transport_;
   Instant join_until_, next_tick_, next_look_;
-  std::optional<Instant> drain_at_, give_up_waiting_at_;
+  std::optional<Instant> give_up_waiting_at_;
   std::map<protocol::PeerId, protocol::Register> joined_;
   std::optional<StopWish> wish_;
   bool sent_ = false;

@@ -98,8 +98,10 @@ void add_trial(Plan& plan, const sweeps::TrialSpec& spec,
 
 }  // namespace
 
-RecordedSweep read_recorded(const std::string& path) {
+RecordedSweep read_recorded(const std::string& path, sweeps::Origin origin) {
   results::Recorded recorded = results::read_recorded(path);
+  if (!recorded.origin.empty())
+    results::check_origin(path, recorded.origin, std::string(to_text(origin)));
   RecordedSweep sweep{
       .runs = recorded.runs, .states = recorded.index.states(recorded.runs), .durations = {}};
   if (!recorded.has_file) return sweep;

@@ -32,8 +32,8 @@ struct RecordedSweep {
   std::vector<results::RecordedState> states;  // as `run` finds them
   Durations durations;                         // of the runs that count, from the .h5 alone
 };
-// Empty where there is neither.
-[[nodiscard]] RecordedSweep read_recorded(const std::string& path);
+// Empty where there is neither. Throws ResultsFileError where `run` would refuse the file.
+[[nodiscard]] RecordedSweep read_recorded(const std::string& path, sweeps::Origin origin);
 
 struct Plan {
   const sweeps::SweepSpec* sweep = nullptr;

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 
 namespace batchsweep::cli {
@@ -47,7 +48,7 @@ void ProgressLine::recorded(const results::TrialRecord& trial, const Progress& p
 
 void ProgressLine::say(const std::string& text) {
   clear();
-  std::fputs((text + '\n').c_str(), stderr);
+  std::fputs((printable(text) + '\n').c_str(), stderr);
 }
 
 void ProgressLine::refresh(const Progress& progress, Instant now) {

@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <set>
 
+#include "base/text.hpp"
 #include "cli/software_check.hpp"
 #include "results/store/rerun.hpp"
 #include "results/store/status_file.hpp"
+#include "worker/agent/agent.hpp"
 
 namespace batchsweep::cli {
 namespace {
@@ -51,6 +53,35 @@ RunSetup::RunSetup(const RunOptions& run_options, const Clock& wall_clock)
   for (const std::string& only : options.only) sweep.only.push_back(sweeps::parse_only(only));
   if (options.rerun) (void)results::parse_rerun(*options.rerun);
   results_path = cli::results_path(sweep, options.results);
+  time_limit = cli::time_limit(options.until, options.budget, clock);
+}
+
+RunSetup::~RunSetup() {
+  if (store != nullptr) results::remove_status(results_path);
+}
+
+std::string needed_program(const sweeps::SweepSpec& sweep) {
+  if (sweep.rehearsal && sweep.rehearsal->simulated) return "";
+  const auto is_other = [&](const std::string& name) {
+    return std::any_of(sweep.runtimes.begin(), sweep.runtimes.end(),
+                       [&](const sweeps::Runtime& runtime) { return runtime.name == name && !runtime.command.empty(); });
+  };
+  const bool only_others = std::all_of(sweep.grid.begin(), sweep.grid.end(), [&](const sweeps::GridBlock& block) {
+    const auto axis = std::find_if(block.axes.begin(), block.axes.end(),
+                                   [](const sweeps::Axis& candidate) { return candidate.name == "runtime"; });
+    return axis == block.axes.end() ? is_other(sweep.base.runtime)
+                                    : std::all_of(axis->values.begin(), axis->values.end(), is_other);
+  });
+  if (only_others) return "";
+  return sweep.rehearsal ? "batchsweep-player" : "batchsweep-trial";
+}
+
+void check_setup(RunSetup& setup) {
+  if (const std::string program = needed_program(setup.sweep); !program.empty()) {
+    if (const auto missing = agent::missing_program(setup.options.program, program)) throw IoError(*missing);
+  }
+  // Otherwise what is here must be known first; then an error takes back what was written.
+  if (!sweeps::asks_for_present_types(setup.sweep)) setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, std::vector<std::string>{});
 }
 
 void open_results(RunSetup& setup) {
@@ -73,7 +104,7 @@ void open_results(RunSetup& setup) {
 }
 
 void make_core(RunSetup& setup, const std::vector<std::string>& present_types, int agents) {
-  setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, present_types);
+  if (setup.grid == nullptr) setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, present_types);
   std::vector<results::RunInfo> runs = setup.store->runs();
   setup.recorded = results::what_counts(setup.store->recorded(), {runs, setup.grid.get()});
   if (setup.options.rerun && runs.size() > 1) {
@@ -91,18 +122,19 @@ void make_core(RunSetup& setup, const std::vector<std::string>& present_types, i
   options.file_id = setup.store->file_id();
   const bool simulated = setup.sweep.rehearsal && setup.sweep.rehearsal->simulated;
   if (!simulated) options.build_id = BATCHSWEEP_VERSION;  // simulated agents are of no build
+  setup.store->begin();
   setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.recorded, options);
 }
 
 ExitCode finish_run(RunSetup& setup, const Ending& ending) {
   setup.progress.finish();
-  setup.store->close();
   results::remove_status(setup.results_path);
+  setup.store->close();
   const orchestrator::Progress progress = setup.core->progress();
   std::string summary = fmt::format("{}: {} of {} trials recorded", setup.results_path, progress.done, progress.total);
   if (progress.failures > 0) summary += fmt::format(", {} of them failed", progress.failures);
   if (progress.absent > 0) summary += fmt::format(", {} need a device that is not here", progress.absent);
-  std::puts((summary + fmt::format(". Next: batchsweep report {}", setup.results_path)).c_str());
+  std::puts((summary + fmt::format(". Next: batchsweep report {}", shell_word(setup.results_path))).c_str());
   if (ending.interrupted) return ExitCode::kInterrupted;
   if (setup.core->work_left()) return ExitCode::kWorkLeft;
   return progress.failures > 0 ? ExitCode::kFailedTrials : ExitCode::kDone;

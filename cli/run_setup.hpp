@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
 #include "cli/sweep_recorder.hpp"
+#include "cli/time_limits.hpp"
 #include "orchestrator/core.hpp"
 #include "results/store/results_store.hpp"
 #include "sweeps/grid.hpp"
@@ -20,6 +22,7 @@ namespace batchsweep::cli {
 
 struct RunSetup {
   RunSetup(const RunOptions& run_options, const Clock& wall_clock);
+  ~RunSetup();  // takes the status file away
   RunSetup(const RunSetup&) = delete;  // the grid points into the sweep
   RunSetup& operator=(const RunSetup&) = delete;
 
@@ -28,6 +31,7 @@ struct RunSetup {
   ProgressLine progress;
   sweeps::SweepSpec sweep;
   std::string results_path;
+  std::optional<TimeLimit> time_limit;  // --until, --budget
   std::unique_ptr<results::ResultsStore> store;
   std::unique_ptr<SweepRecorder> recorder;
   std::unique_ptr<sweeps::Grid> grid;
@@ -38,9 +42,13 @@ struct RunSetup {
 // <name>.h5 in the current folder unless the user named another.
 [[nodiscard]] std::string results_path(const sweeps::SweepSpec& sweep, const std::optional<std::string>& asked);
 
+// The program of ours that trials of this sweep need; "": none.
+[[nodiscard]] std::string needed_program(const sweeps::SweepSpec& sweep);
+// What can be refused before a file is touched: the program is missing here (IoError), the grid is empty.
+void check_setup(RunSetup& setup);
 // Takes the lock; tells what opening noticed. Refuses other software than the recorded one unless the options allow it.
 void open_results(RunSetup& setup);
-// Grid and core, and what has changed since the recorded sweep (kept, new, no longer asked, asked again).
+// The sweep begins: grid and core, F.h5 be it without rows, and what has changed since the recorded sweep (kept, new, no longer asked, asked again).
 void make_core(RunSetup& setup, const std::vector<std::string>& present_types, int agents);
 
 struct Ending {

@@ -2,6 +2,7 @@
 #include "cli/run_simulated.hpp"
 
 #include "orchestrator/simulate/simulated_cluster.hpp"
+#include "results/store/cancel_file.hpp"
 
 namespace batchsweep::cli {
 namespace {
@@ -21,6 +22,7 @@ class Simulation {
     cluster_ = &cluster;
     while (!setup_.core->finished()) {
       if (const std::optional<StopWish> wish = signals_.take()) stop(*wish);
+      look_around(setup_.clock.now());
       std::optional<std::pair<Instant, orchestrator::Event>> next = cluster.next();
       if (next) {
         now_ = next->first;
@@ -36,6 +38,18 @@ class Simulation {
   }
 
  private:
+  // Virtual time passes for the trials; people, and their limits, live in the real one.
+  void look_around(Instant real_now) {
+    if (draining_) return;
+    const bool time_is_up = setup_.time_limit && real_now >= setup_.time_limit->at;
+    const bool asked = real_now >= next_look_ && results::take_cancel_request(setup_.results_path);
+    if (real_now >= next_look_) next_look_ = real_now + std::chrono::milliseconds(200);
+    if (!time_is_up && !asked) return;
+    draining_ = true;
+    setup_.progress.say(time_is_up ? setup_.time_limit->option + " is over: nothing new starts" : "asked to end: nothing new starts");
+    stop(StopWish::kDrain);
+  }
+
   void stop(StopWish wish) {
     const auto mode = wish == StopWish::kNow ? orchestrator::StopMode::kNow : orchestrator::StopMode::kDrain;
     execute(setup_.core->handle(orchestrator::StopRequested{mode}, now_));
@@ -50,7 +64,6 @@ class Simulation {
       } else if (const auto* record = std::get_if<orchestrator::RecordAttempt>(&command)) {
         setup_.recorder->append(*record);
       } else if (const auto* give_up = std::get_if<orchestrator::GiveUpAgent>(&command)) {
-        setup_.progress.say(give_up->why);
         cluster_->give_up(give_up->agent);
       } else {
         setup_.progress.say(std::get<orchestrator::Say>(command).text);
@@ -61,12 +74,14 @@ class Simulation {
   RunSetup& setup_;
   StopSignals& signals_;
   orchestrator::SimulatedCluster* cluster_ = nullptr;
-  Instant now_{};
+  Instant now_{}, next_look_{};
+  bool draining_ = false;
 };
 
 }  // namespace
 
 ExitCode run_simulated(RunSetup& setup, StopSignals& signals) {
+  setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, orchestrator::SimulatedCluster::device_types(setup.sweep));
   open_results(setup);
   Simulation(setup, signals).run();
   return finish_run(setup, {.interrupted = signals.interrupted()});

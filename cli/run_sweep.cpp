@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 
 #include "base/log.hpp"
@@ -62,6 +63,7 @@ void rest_local_agent(AgentSide& agent, protocol::Transport& transport, const Cl
 // Process 0: the orchestrator and an agent, stepped in turn.
 ExitCode orchestrate(RunSetup& setup, protocol::Transport& transport, StopSignals& signals) {
   const Clock& clock = setup.clock;
+  check_setup(setup);
   open_results(setup);
   OrchestratorSide orchestrator(setup, transport, clock.now());
   AgentSide agent(transport, setup.options.program);
@@ -114,6 +116,7 @@ ExitCode lead(const RunOptions& options, protocol::Transport& transport, StopSig
 }  // namespace
 
 ExitCode run_sweep(const RunOptions& options) {
+  std::signal(SIGPIPE, SIG_IGN);  // a trial that no longer reads is told by its end
   StopSignals signals;
   const std::unique_ptr<protocol::Transport> transport =
       orchestrator::launched_under_mpi() ? orchestrator::make_mpi_transport() : orchestrator::make_loopback_transport();

@@ -34,17 +34,17 @@ Duration until_local_time(const std::string& text, Utc now) {
 
 }  // namespace
 
-std::optional<Instant> drain_time(const std::optional<std::string>& until, const std::optional<std::string>& budget,
-                                  const Clock& clock) {
-  std::optional<Instant> at;
-  if (until) at = clock.now() + until_local_time(*until, clock.utc_now());
+std::optional<TimeLimit> time_limit(const std::optional<std::string>& until, const std::optional<std::string>& budget,
+                                    const Clock& clock) {
+  std::optional<TimeLimit> limit;
+  if (until) limit = {clock.now() + until_local_time(*until, clock.utc_now()), "--until " + *until};
   if (budget) {
     const std::optional<double> s = parse_seconds(*budget);
     if (!s) throw UsageError("--budget " + *budget + ": expected a time with its unit, such as \"30 min\"");
     const Instant end = clock.now() + seconds(*s);
-    at = at ? std::min(*at, end) : end;
+    if (!limit || end < limit->at) limit = {end, "--budget " + *budget};
   }
-  return at;
+  return limit;
 }
 
 }  // namespace batchsweep::cli

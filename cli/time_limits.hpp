@@ -9,8 +9,12 @@
 
 namespace batchsweep::cli {
 
+struct TimeLimit {
+  Instant at{};
+  std::string option;  // "--budget 30 min", for people
+};
 // The earlier of the two; nullopt without either. `until` is local time, today or, when that is past, tomorrow. Throws UsageError.
-[[nodiscard]] std::optional<Instant> drain_time(const std::optional<std::string>& until, const std::optional<std::string>& budget,
-                                                const Clock& clock);
+[[nodiscard]] std::optional<TimeLimit> time_limit(const std::optional<std::string>& until, const std::optional<std::string>& budget,
+                                                  const Clock& clock);
 
 }  // namespace batchsweep::cli

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <filesystem>
 
-#include "cli/cancel_file.hpp"
 #include "cli/verbs.hpp"
+#include "results/store/cancel_file.hpp"
+#include "results/store/lock_file.hpp"
 
 namespace batchsweep::cli {
 
@@ -13,10 +13,15 @@ void add_cancel(CommandLine& line) {
       .positional("RESULTS", *path, "the results file of the sweep (F.h5)")
       .example("batchsweep cancel cards.h5")
       .run([path] {
-        if (!std::filesystem::exists(*path + ".lock")) {
+        const results::LockView lock = results::watch_lock(*path);
+        if (lock.state == results::LockState::kFree) {
           throw UsageError(*path + ": no sweep is running on this file (there is no " + *path + ".lock)");
         }
-        write_cancel_request(*path);
+        if (lock.state == results::LockState::kDead) {
+          throw UsageError(*path + ": no sweep is running on this file: the one that held it (" + results::name_of(lock.holder) +
+                           ") is gone; batchsweep run goes on with it");
+        }
+        results::write_cancel_request(*path);
         std::printf("%s: asked to end; running trials finish and are recorded. Go on later with batchsweep run.\n", path->c_str());
         return ExitCode::kDone;
       });

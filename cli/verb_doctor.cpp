@@ -16,6 +16,7 @@
 #include "orchestrator/transport/library_version.hpp"
 #include "orchestrator/transport/transports.hpp"
 #include "results/store/library_version.hpp"
+#include "worker/agent/agent.hpp"
 
 namespace batchsweep::cli {
 namespace {
@@ -59,18 +60,8 @@ void check_mpi(std::vector<Finding>& findings) {
       judge_start(capture(command, seconds(kStartLimit_s), env), geteuid() == 0, root_allowed));
 }
 
-// Beside this program, else where `cmake --install` may put it; "" if it is nowhere.
-std::string trial_program() {
-  const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
-  for (const auto& path :
-       {here / "batchsweep-trial", here.parent_path() / "libexec/batchsweep/batchsweep-trial"}) {
-    if (access(path.c_str(), X_OK) == 0) return path.string();
-  }
-  return "";
-}
-
 void check_torch_and_gpus(std::vector<Finding>& findings) {
-  const std::string program = trial_program();
+  const std::string program = agent::find_program(own_program(), "batchsweep-trial");
   const Captured version = program.empty() ? Captured{} : ask({program, "--about"});
   findings.push_back(judge_trial(program, version));
   const Captured smi =

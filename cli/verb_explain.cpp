@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "base/text.hpp"
 #include "cli/verbs.hpp"
 #include "results/record/fields.hpp"
 #include "results/report/current_sweep.hpp"
@@ -94,11 +95,8 @@ ExitCode explain(const ExplainArguments& arguments) {
                                        still_asked ? &found.asked_again.front().spec : nullptr);
   if (attempts.empty())
     text = fmt::format("Trial {}: {}\n{}", id, found.asked.front().description, standing);
-  if (found.file.journal_beside)
-    text +=
-        "\nA journal lies beside the file (a running or killed sweep): newer attempts may be in "
-        "it.\n";
-  std::fputs(text.c_str(), stdout);
+  if (!found.file.rows_missing.empty()) text += fmt::format("\n{}\n", found.file.rows_missing);
+  std::fputs(printable(text).c_str(), stdout);
   return ExitCode::kDone;
 }
 

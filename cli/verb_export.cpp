@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/log.hpp"
 #include "cli/verbs.hpp"
 #include "results/report/export.hpp"
 #include "results/store/reader.hpp"
@@ -64,19 +65,21 @@ void export_rows(const ExportArguments& arguments) {
   };
   if (csv) results::append_csv_header(text);
   const char* before = "[\n";
-  (void)results::for_each_result(arguments.file, {}, [&](const results::TrialRecord& trial) {
-    if (csv) {
-      results::append_csv_row(text, trial);
-    } else {
-      text += before;
-      results::append_json_row(text, trial);
-      before = ",\n";
-    }
-    if (text.size() >= kFlushAt) flush();
-  });
+  const results::ResultsFile file =
+      results::for_each_result(arguments.file, {}, [&](const results::TrialRecord& trial) {
+        if (csv) {
+          results::append_csv_row(text, trial);
+        } else {
+          text += before;
+          results::append_json_row(text, trial);
+          before = ",\n";
+        }
+        if (text.size() >= kFlushAt) flush();
+      });
   if (!csv) text += before[0] == '[' ? "[]\n" : "\n]\n";
   flush();
   output->finish();
+  if (!file.rows_missing.empty()) log_warn("{}", file.rows_missing);
 }
 
 }  // namespace

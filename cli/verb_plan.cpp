@@ -59,8 +59,10 @@ ExitCode plan(const PlanOptions& options) {
   std::vector<std::string> types;
   for (const auto& [type, count] : devices) types.push_back(type);
   const sweeps::Grid grid(sweep, types);
+  const sweeps::Origin origin =
+      sweep.rehearsal ? sweeps::Origin::kRehearsed : sweeps::Origin::kMeasured;
   const std::string results = options.results.value_or(sweep.name + ".h5");
-  const Plan made = make_plan(sweep, grid, devices, read_recorded(results));
+  const Plan made = make_plan(sweep, grid, devices, read_recorded(results, origin));
   if (options.remaining) {
     fmt::print("{}\n", made.remaining);
   } else if (options.format == "json") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
+#include "base/text.hpp"
 #include "cli/verbs.hpp"
 #include "results/report/render.hpp"
 #include "results/report/report.hpp"
@@ -47,9 +48,8 @@ ExitCode report(const ReportArguments& arguments) {
   } else {
     text = results::render_text(report);
   }
+  text = printable(text);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw_errno("cannot write the report", errno);
   return ExitCode::kDone;
 }
 

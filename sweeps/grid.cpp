@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sweeps/grid.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "base/check.hpp"
@@ -22,6 +23,14 @@ struct AsItIs {
 
 }  // namespace
 
+bool asks_for_present_types(const SweepSpec& sweep) {
+  return std::any_of(sweep.grid.begin(), sweep.grid.end(), [](const GridBlock& block) {
+    if (block.axes.empty() || block.axes.front().name != "gpu") return true;
+    const std::vector<AxisValue>& gpus = block.axes.front().values;
+    return std::find(gpus.begin(), gpus.end(), "all") != gpus.end();
+  });
+}
+
 Grid::Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types)
     : sweep_(&sweep), blocks_(resolved_blocks(sweep, present_types)) {
   if (const std::string too_many = too_many_points(blocks_); !too_many.empty())
@@ -35,8 +44,9 @@ Grid::Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types
   });
   if (ids_.empty()) {
     if (!sweep.only.empty()) throw UsageError("--only: no trial of the sweep matches");
-    refuse(sweep, present_types.empty() ? "empty: no device is here, and the grid names none"
-                                        : "empty: every point is dropped by an [[exclude]]");
+    const bool no_device = present_types.empty() && asks_for_present_types(sweep);
+    refuse(sweep, no_device ? "empty: no device is here, and the grid names none"
+                            : "empty: every point is dropped by an [[exclude]]");
   }
 }
 

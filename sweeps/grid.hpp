@@ -37,6 +37,9 @@ class Grid {
   std::vector<TrialId> ids_;
 };
 
+// Does the grid depend on the device types that are here (gpu = "all", or no gpu axis)?
+[[nodiscard]] bool asks_for_present_types(const SweepSpec& sweep);
+
 // Does the spec match all lines (of one [[exclude]] block, of a rule's `when`, of one --only)?
 [[nodiscard]] bool matches(const TrialSpec& spec, const std::vector<AxisMatch>& lines);
 // --only "model=bert*,gpu=H100*" -> lines; an axis named twice takes either value; whole numbers take "8..64", "8..", "..64" too.

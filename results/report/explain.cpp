@@ -188,6 +188,14 @@ std::string running(const Json& device) {
       runs.value("step", 0), format_seconds(runs.value("since_s", 0.0)));
 }
 
+// A sweep that hangs says nothing new: the reader sees how old this is.
+std::string as_of(const Json& status) {
+  if (!status.contains("utc") || !status.contains("holder")) return "";
+  const Json& holder = status["holder"];
+  return fmt::format("(as of {}, told by the sweep on host {}, process {})\n",
+                     status.value("utc", "?"), holder.value("host", "?"), holder.value("pid", 0));
+}
+
 Json list_of(const Json& status, const char* key) {
   const auto it = status.find(key);
   return it != status.end() && it->is_array() ? *it : Json::array();
@@ -216,13 +224,13 @@ std::string explain_standing(const sweeps::TrialSpec& spec, const std::string& t
                       skipped.value("world_size", std::int64_t{1}) == spec.world_size;
     if (same) text += fmt::format("skipped: {}\n", skipped.value("why", ""));
   }
-  if (!text.empty()) return text;
+  if (!text.empty()) return text + as_of(status);
   const auto waiting =
       status.contains("counts") ? status["counts"].value("waiting", std::int64_t{0}) : 0;
   text = fmt::format("waiting: {} trials wait, others stand before it", waiting);
   if (!next.empty())
     text += fmt::format("; the next one waits because: {}", next.front().value("why", ""));
-  return text + '\n';
+  return text + '\n' + as_of(status);
 }
 
 }  // namespace batchsweep::results

@@ -227,11 +227,7 @@ void ReportBuilder::end_file(const ResultsFile& file) {
   s.requested_types.clear();
   merge_order(added.sweep.order, s.order);
   s.reported.push_back(describe(file));
-  if (file.journal_beside)
-    s.notices.push_back(
-        fmt::format("{}: a journal lies beside it (a running or killed sweep): rows may be "
-                    "missing; run again, never delete it",
-                    file.path));
+  if (!file.rows_missing.empty()) s.notices.push_back(file.rows_missing);
 }
 
 Report ReportBuilder::finish() && {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/unique_handle.hpp"
@@ -86,9 +87,15 @@ class JournalWriter {
   // takes no more.
   void sync();
 
+  // Gives up the frames behind `whole_bytes`. Throws IoError.
+  void cut(std::uint64_t whole_bytes);
+
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  // The last write found the disk full; the frame can be written again once there is room.
+  [[nodiscard]] bool disk_full() const { return disk_full_ && !failed_; }
 
  private:
+  void begin(const JournalHeader& header);
   void begin_frame(std::string_view kind);
   void write_frame();
 
@@ -99,7 +106,14 @@ class JournalWriter {
   std::string json_, line_;
   std::uint64_t bytes_ = 0;    // whole frames
   std::uint64_t durable_ = 0;  // of them
-  bool failed_ = false;
+  bool failed_ = false, disk_full_ = false;
 };
+
+// Header of the journal beside a results file; nullopt where there is none, or one torn in its
+// header. Throws ResultsFileError where it is of another file than `file_id`, or no journal.
+[[nodiscard]] std::optional<JournalHeader> journal_beside(const std::string& results_path,
+                                                          const std::string& file_id);
+void check_journal_belongs(const JournalHeader& header, const std::string& results_path,
+                           const std::string& file_id);
 
 }  // namespace batchsweep::results

@@ -217,4 +217,30 @@ void JournalReader::decode(std::string_view json, JournalFrame& frame, Detail de
   }
 }
 
+std::optional<JournalHeader> journal_beside(const std::string& results_path,
+                                            const std::string& file_id) {
+  const std::string path = results_path + ".journal";
+  std::optional<JournalReader> reader;
+  try {
+    reader.emplace(path);
+  } catch (const IoError&) {
+    // A sweep that ends while somebody reads takes its journal away.
+    if (file_exists(path)) throw;
+    return std::nullopt;
+  }
+  JournalFrame frame;
+  if (!reader->next(frame, Detail::kTrial)) return std::nullopt;
+  check_journal_belongs(frame.header, results_path, file_id);
+  return frame.header;
+}
+
+void check_journal_belongs(const JournalHeader& header, const std::string& results_path,
+                           const std::string& file_id) {
+  if (header.file_id == file_id) return;
+  throw ResultsFileError(fmt::format(
+      "{}.journal: belongs to another results file (file id {}, that of {} is {}): move "
+      "one of the two away",
+      results_path, header.file_id, results_path, file_id));
+}
+
 }  // namespace batchsweep::results

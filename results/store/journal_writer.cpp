@@ -29,6 +29,15 @@ JournalWriter::JournalWriter(const std::string& path, const JournalHeader& heade
     : path_(path),
       fd_(open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND)),
       data_sync_(std::move(data_sync)) {
+  try {
+    begin(header);
+  } catch (...) {
+    ::unlink(path.c_str());  // it is this start's own, and holds nothing
+    throw;
+  }
+}
+
+void JournalWriter::begin(const JournalHeader& header) {
   begin_frame("journal");
   json_ += ",\"format\":1";
   append_text_member(json_, "file_id", header.file_id);
@@ -37,7 +46,7 @@ JournalWriter::JournalWriter(const std::string& path, const JournalHeader& heade
   json_ += fmt::format(",\"first_sequence\":{}}}", header.first_sequence);
   write_frame();
   sync();
-  sync_folder_of(path);
+  sync_folder_of(path_);
 }
 
 JournalWriter::JournalWriter(const std::string& path, std::uint64_t whole_bytes, DataSync data_sync)
@@ -45,11 +54,14 @@ JournalWriter::JournalWriter(const std::string& path, std::uint64_t whole_bytes,
       fd_(open_file(path, O_WRONLY | O_APPEND)),
       data_sync_(std::move(data_sync)),
       bytes_(whole_bytes) {
-  if (file_size(fd_.get(), path) != whole_bytes &&
-      ::ftruncate(fd_.get(), static_cast<off_t>(whole_bytes)) != 0) {
-    throw_errno("cannot cut the torn tail off " + path, errno);
-  }
+  if (file_size(fd_.get(), path) != whole_bytes) cut(whole_bytes);
   sync();
+}
+
+void JournalWriter::cut(std::uint64_t whole_bytes) {
+  if (::ftruncate(fd_.get(), static_cast<off_t>(whole_bytes)) != 0)
+    throw_errno(fmt::format("cannot cut {} off at byte {}", path_, whole_bytes), errno);
+  bytes_ = whole_bytes;
 }
 
 void JournalWriter::append_run(const RunInfo& run) {
@@ -109,6 +121,7 @@ void JournalWriter::write_frame() {
       // Back to the last whole frame; should that fail too, the reader drops the torn one.
       if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) failed_ = true;
       known_.clear();
+      disk_full_ = error == ENOSPC;
       throw IoError(fmt::format(
           "cannot write {}: {}; it ends at its last whole record: make room and run again", path_,
           std::strerror(error)));

@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "results/store/posix_file.hpp"
 
 namespace batchsweep::results {
@@ -57,23 +58,6 @@ std::optional<std::int64_t> start_time_of(std::int64_t pid) {
   return std::strtoll(field.c_str(), nullptr, 10);
 }
 
-std::optional<LockHolder> parse_lock(const std::string& text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  try {
-    return LockHolder{.host = json.at("host"),
-                      .boot_id = json.at("boot_id"),
-                      .pid_namespace = json.value("pid_namespace", ""),
-                      .pid = json.at("pid"),
-                      .start_time = json.at("start_time"),
-                      .slurm_job_id = json.value("slurm_job_id", ""),
-                      .slurm_restart_count = json.value("slurm_restart_count", std::int64_t{0}),
-                      .counter = json.value("counter", std::int64_t{0})};
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
-}
-
 enum class Judgement { kAlive, kGone, kWatch };
 
 Judgement judge(const LockHolder& holder, const LockHolder& self) {
@@ -85,14 +69,24 @@ Judgement judge(const LockHolder& holder, const LockHolder& self) {
   return start_time_of(holder.pid) == holder.start_time ? Judgement::kAlive : Judgement::kGone;
 }
 
+LockState to_state(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::kAlive:
+      return LockState::kHeld;
+    case Judgement::kGone:
+      return LockState::kDead;
+    case Judgement::kWatch:
+      return LockState::kUnsure;
+  }
+  return LockState::kUnsure;
+}
+
 [[noreturn]] void throw_locked(const std::string& results_path,
                                const std::optional<LockHolder>& holder) {
-  const std::string who = holder ? fmt::format("host {}, process {}", holder->host, holder->pid)
-                                 : "not named in the lock";
   throw ResultsFileError(
       fmt::format("{}: locked by a running sweep ({}): wait for it, or end it with \"batchsweep "
                   "cancel {}\"; remove {}.lock only if that process is surely gone",
-                  results_path, who, results_path, results_path));
+                  results_path, name_of(holder), shell_word(results_path), results_path));
 }
 
 }  // namespace
@@ -120,6 +114,46 @@ std::string lock_text(const LockHolder& holder) {
                      {"slurm_restart_count", holder.slurm_restart_count},
                      {"counter", holder.counter}};
   return dump(json) + "\n";
+}
+
+std::optional<LockHolder> parse_lock(const std::string& text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    return LockHolder{.host = json.at("host"),
+                      .boot_id = json.at("boot_id"),
+                      .pid_namespace = json.value("pid_namespace", ""),
+                      .pid = json.at("pid"),
+                      .start_time = json.at("start_time"),
+                      .slurm_job_id = json.value("slurm_job_id", ""),
+                      .slurm_restart_count = json.value("slurm_restart_count", std::int64_t{0}),
+                      .counter = json.value("counter", std::int64_t{0})};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string name_of(const std::optional<LockHolder>& holder) {
+  return holder ? fmt::format("host {}, process {}", holder->host, holder->pid)
+                : "not named in the lock";
+}
+
+LockView look_at_lock(const std::string& results_path) {
+  const std::string path = results_path + ".lock";
+  if (!file_exists(path)) return {};
+  const auto holder = parse_lock(text_of(path));
+  return {holder ? to_state(judge(*holder, this_process())) : LockState::kUnsure, holder};
+}
+
+LockView watch_lock(const std::string& results_path, const LockPatience& patience) {
+  const LockView first = look_at_lock(results_path);
+  const Instant until = system_clock().now() + patience.stale_after;
+  for (LockView view = first;; view = look_at_lock(results_path)) {
+    if (view.state != LockState::kUnsure) return view;
+    if (view.holder != first.holder) return {LockState::kHeld, view.holder};  // it was bumped
+    if (system_clock().now() >= until) return {LockState::kDead, view.holder};
+    std::this_thread::sleep_for(patience.look_every);
+  }
 }
 
 LockFile::LockFile(const std::string& results_path, const LockHolder& self,
@@ -169,8 +203,13 @@ void LockFile::take(const LockPatience& patience) {
 
 void LockFile::write_own(const std::string& path) {
   fd_ = open_file(path, O_RDWR | O_CREAT | O_TRUNC);
-  write_all(fd_.get(), lock_text(self_), path);
-  sync_file(fd_.get(), path);
+  try {
+    write_all(fd_.get(), lock_text(self_), path);
+    sync_file(fd_.get(), path);
+  } catch (...) {
+    ::unlink(path.c_str());
+    throw;
+  }
 }
 
 // link() fails where the name exists, on every file system; O_EXCL does not on some old NFS.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -28,6 +29,25 @@ struct LockPatience {
   Duration stale_after = seconds(15);  // so long without a bump: the holder is gone
   Duration look_every = seconds(0.2);
 };
+
+// What the lock of a results file tells without taking it.
+enum class LockState {
+  kFree,    // nobody holds it
+  kHeld,    // by a living process
+  kDead,    // by one that is gone
+  kUnsure,  // by one on another host: only its counter can tell
+};
+struct LockView {
+  LockState state = LockState::kFree;
+  std::optional<LockHolder> holder;  // absent: the lock names none
+};
+[[nodiscard]] LockView look_at_lock(const std::string& results_path);
+// The same; where only the counter can tell, watches it for up to stale_after.
+[[nodiscard]] LockView watch_lock(const std::string& results_path,
+                                  const LockPatience& patience = {});
+// "host n1, process 12", for messages.
+[[nodiscard]] std::string name_of(const std::optional<LockHolder>& holder);
+[[nodiscard]] std::optional<LockHolder> parse_lock(const std::string& text);
 
 class LockFile {
  public:

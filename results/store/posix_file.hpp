@@ -17,10 +17,14 @@ namespace batchsweep::results {
 [[nodiscard]] std::uint64_t file_size(int fd, const std::string& path);
 [[nodiscard]] std::string read_whole_file(const std::string& path);
 // All bytes or an exception; what was written before it failed stays.
+// Where the disk is full the message says what to do.
 void write_all(int fd, std::string_view bytes, const std::string& path);
 void sync_file(int fd, const std::string& path);
 // So that a new name survives a power cut.
 void sync_folder_of(const std::string& path);
+// Throws IoError where the folder that `path` stands in is missing or takes no files: which, why,
+// what to do.
+void check_folder_of(const std::string& path);
 void rename_file(const std::string& from, const std::string& to);
 
 }  // namespace batchsweep::results

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "base/error.hpp"
 #include "results/store/posix_file.hpp"
@@ -17,13 +18,16 @@ void publish(const std::string& path) {
   } catch (const H5Error& error) {
     throw IoError("cannot make " + path + ": " + error.what());
   }
-  {
+  try {
     const UniqueFd fd = open_file(next, O_WRONLY | O_CREAT | O_TRUNC);
     write_all(fd.get(), image, next);
     write_all(fd.get(), seal_of(image), next);
     sync_file(fd.get(), next);
+    rename_file(next, path);
+  } catch (...) {
+    ::unlink(next.c_str());  // on a full disk it would take the room that the journal needs
+    throw;
   }
-  rename_file(next, path);
   sync_folder_of(path);
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 const Duration kShortest = seconds(2);
 constexpr int kTimesTheLast = 20;
+const Duration kAfterFullDisk = seconds(60);
 
 // In a process group of its own, so that Ctrl-C on the terminal does not end it; its log goes where
 // ours goes.
@@ -49,17 +50,23 @@ pid_t spawn(const std::string& program, const std::string& path) {
 Publisher::Publisher(std::string path, std::string program, std::uint64_t published_bytes)
     : path_(std::move(path)), program_(std::move(program)), published_bytes_(published_bytes) {}
 
-Publisher::~Publisher() {
-  if (child_ == 0) return;
-  // It must not replace the file when somebody else may hold the lock.
+// It must not replace the file when somebody else may hold the lock.
+Publisher::~Publisher() { (void)make_room(); }
+
+bool Publisher::make_room() {
+  if (child_ == 0) return false;
   ::kill(child_, SIGKILL);
   ::waitpid(child_, nullptr, 0);
+  child_ = 0;
+  due_ = child_started_ + kAfterFullDisk;
+  ::unlink((path_ + ".tmp").c_str());
+  return true;
 }
 
 void Publisher::poll(Instant now, std::uint64_t journal_bytes) {
   if (!polled_) {
     polled_ = true;
-    due_ = now + kShortest;
+    due_ = journal_bytes == published_bytes_ ? now + kShortest : now;
   }
   if (child_ != 0) collect(now, WNOHANG);
   if (child_ == 0 && now >= due_ && journal_bytes != published_bytes_) start(now, journal_bytes);

@@ -20,9 +20,12 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  // Starts a child when one is due (the longer of 2 s and 20 x the last one), collects a finished
-  // one. Never blocks where there is a program to start.
+  // Starts a child when one is due (at first at once, then after the longer of 2 s and 20 x the
+  // last one), collects a finished one. Never blocks where there is a program to start.
   void poll(Instant now, std::uint64_t journal_bytes);
+  // Ends a child that is at work and takes away what it wrote: the journal needs the room. False:
+  // there is none. The next one is not soon.
+  bool make_room();
   // All of it, now, in this process. Throws IoError.
   void finish(std::uint64_t journal_bytes);
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "results/store/reader.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
-#include "results/store/posix_file.hpp"
+#include "results/store/journal.hpp"
+#include "results/store/lock_file.hpp"
 #include "results/store/results_file.hpp"
 #include "results/store/run_table.hpp"
 #include "results/store/schema.hpp"
@@ -23,6 +26,30 @@ Wanted wanted(const std::vector<std::string_view>& columns) {
              const std::string& name) { return names.contains(name); };
 }
 
+std::string why_rows_are_missing(const std::string& path) {
+  const LockView lock = look_at_lock(path);
+  switch (lock.state) {
+    case LockState::kHeld:
+      return fmt::format(
+          "{}: a sweep is running on it ({}): its newest rows are not in the file yet", path,
+          name_of(lock.holder));
+    case LockState::kUnsure:
+      return fmt::format(
+          "{}: a sweep is running on it, or was killed ({}): rows may be missing; \"batchsweep "
+          "run\" "
+          "goes on with a killed one",
+          path, name_of(lock.holder));
+    case LockState::kFree:
+    case LockState::kDead:
+      return fmt::format(
+          "{}: a sweep was killed, and the journal beside the file holds rows that it lacks: run "
+          "it "
+          "again (batchsweep run) to take them over, and never delete {}.journal",
+          path, path);
+  }
+  return "";
+}
+
 ResultsFile head_of(const std::string& path, const OpenedResults& opened) {
   ResultsFile file;
   file.path = path;
@@ -31,7 +58,7 @@ ResultsFile head_of(const std::string& path, const OpenedResults& opened) {
   file.sweep_name = opened.sweep_name;
   file.schema_version = opened.schema_version;
   file.runs = read_runs(opened.file.get());
-  file.journal_beside = file_exists(path + ".journal");
+  if (journal_beside(path, opened.file_id)) file.rows_missing = why_rows_are_missing(path);
   return file;
 }
 
@@ -154,6 +181,7 @@ ResultsFile for_each_result(const std::string& path, const std::vector<std::stri
 
 std::vector<AttemptRecord> read_trial(const std::string& path, const std::string& trial_id) {
   const OpenedResults opened = open_results(path);
+  (void)journal_beside(path, opened.file_id);
   return reading(path, [&] {
     const hid_t file = opened.file.get();
     std::vector<AttemptRecord> attempts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a results file: whole rows or a few columns, by column name, so that older files (fewer columns) and newer ones (more) work.
-// Opens without locking; never writes. A journal left beside the file holds rows that it lacks: read_results says so.
+// Opens without locking; never writes. A journal left beside the file holds rows that it lacks: said in rows_missing; one of another file is refused.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,9 @@ struct ResultsFile {
   std::int64_t schema_version = 0;
   std::vector<RunInfo> runs;           // oldest first
   std::vector<TrialRecord> trials;     // the rows of /trials
-  bool journal_beside = false;         // a running or killed sweep: rows may be missing
+  // A running or killed sweep left a journal beside it, so rows may be missing: the sentence that says
+  // which, and what to do. "" where all is here.
+  std::string rows_missing;
 };
 
 // `columns` empty: all of them; otherwise only those are filled (a report over a million rows reads what it needs).

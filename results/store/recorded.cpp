@@ -150,11 +150,7 @@ Recorded read_recorded(const std::string& path) {
     recorded.has_journal = journal->next(frame, Detail::kTrial);
   }
   if (recorded.has_journal) {
-    if (opened && frame.header.file_id != recorded.file_id) {
-      throw ResultsFileError(path + ".journal: belongs to another results file (file id " +
-                             frame.header.file_id + ", that of " + path + " is " +
-                             recorded.file_id + "): move one of the two away");
-    }
+    if (opened) check_journal_belongs(frame.header, path, recorded.file_id);
     recorded.file_id = frame.header.file_id;
     recorded.origin = frame.header.origin;
     before = frame.header.first_sequence;

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "results/store/lock_file.hpp"
 #include "results/store/posix_file.hpp"
 #include "results/store/schema.hpp"
 
@@ -112,6 +113,10 @@ Seal check_seal(const std::string& path) {
 
 OpenedResults open_results(const std::string& path) {
   if (!file_exists(path)) {
+    const LockView lock = look_at_lock(path);
+    if (lock.state == LockState::kHeld)
+      throw ResultsFileError(fmt::format("{}: not there yet: a sweep is running on it ({})", path,
+                                         name_of(lock.holder)));
     const bool journal = file_exists(path + ".journal");
     throw ResultsFileError(
         path + ": no such file" +

@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "results/store/attempt_index.hpp"
+#include "results/store/cancel_file.hpp"
 #include "results/store/journal.hpp"
 #include "results/store/lock_file.hpp"
 #include "results/store/posix_file.hpp"
@@ -27,6 +30,17 @@ std::string random_id() {
   return fmt::format("{:016x}", value);
 }
 
+// Before the lock: what is said then names the folder, not the lock.
+const std::string& checked_place(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw ResultsFileError(fmt::format("{} is a folder: name a file in it with --results", path));
+  check_folder_of(path);
+  return path;
+}
+
+}  // namespace
+
 void check_origin(const std::string& path, const std::string& found, const std::string& wanted) {
   if (found == wanted) return;
   throw ResultsFileError(
@@ -35,18 +49,22 @@ void check_origin(const std::string& path, const std::string& found, const std::
                   path, found, wanted));
 }
 
-}  // namespace
-
 struct ResultsStore::State {
   State(const StoreOptions& store_options, const Clock& store_clock)
       : options(store_options),
         clock(store_clock),
-        lock(options.path, this_process()),
+        lock(checked_place(options.path), this_process()),
+        old_request(take_cancel_request(options.path)),
         recorded(read_recorded(options.path)) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   const StoreOptions options;
   const Clock& clock;
   LockFile lock;
+  const bool old_request;  // to end a sweep that was gone already; taken away before reading, which
+                           // may take long
   Recorded recorded;
   std::optional<JournalWriter> journal;
   std::optional<Publisher> publisher;
@@ -54,14 +72,40 @@ struct ResultsStore::State {
   std::vector<RecordedState> states;
   std::vector<std::string> notices;
   std::int64_t next_sequence = 1;
-  bool closed = false;
+  bool wrote_trials = false, closed = false;
 
   [[nodiscard]] std::string journal_path() const { return options.path + ".journal"; }
   void open_journal();
   void begin_or_continue_run();
   void end_open_starts();
   void append(const AttemptRecord& attempt, const std::string& run);
+  // A snapshot that is being written must not take the last room from what it is made of.
+  template <class Write>
+  void with_room(const Write& write) {
+    try {
+      write();
+    } catch (const IoError&) {
+      if (!journal->disk_full() || !publisher || !publisher->make_room()) throw;
+      write();
+    }
+  }
 };
+
+// An error after the lock was taken: what this start wrote tells nothing, unless trials began.
+ResultsStore::State::~State() {
+  publisher.reset();
+  if (closed || wrote_trials || !journal || !lock.still_ours()) return;
+  try {
+    if (recorded.has_journal) {
+      journal->cut(recorded.journal_bytes);
+    } else {
+      journal.reset();
+      ::unlink(journal_path().c_str());
+    }
+  } catch (const IoError& error) {
+    log_warn("{}", error.what());  // no more is lost than a line in a journal
+  }
+}
 
 void ResultsStore::State::open_journal() {
   const std::string origin(to_text(options.origin));
@@ -145,7 +189,7 @@ void ResultsStore::State::end_open_starts() {
 }
 
 void ResultsStore::State::append(const AttemptRecord& attempt, const std::string& run) {
-  journal->append_attempt(attempt, next_sequence, run);
+  with_room([&] { journal->append_attempt(attempt, next_sequence, run); });
   ++next_sequence;
 }
 
@@ -178,10 +222,20 @@ const std::vector<RecordedGpu>& ResultsStore::recorded_gpus() const {
 const std::vector<std::string>& ResultsStore::notices() const { return state_->notices; }
 
 void ResultsStore::note_started(sweeps::TrialId trial, std::int64_t repeat, std::int64_t attempt) {
-  state_->journal->append_started({sweeps::to_text(trial), repeat, attempt});
+  state_->wrote_trials = true;
+  state_->with_room([&] {
+    state_->journal->append_started({sweeps::to_text(trial), repeat, attempt});
+  });
 }
 
-void ResultsStore::append(const AttemptRecord& attempt) { state_->append(attempt, state_->run_id); }
+void ResultsStore::append(const AttemptRecord& attempt) {
+  state_->wrote_trials = true;
+  state_->append(attempt, state_->run_id);
+}
+
+void ResultsStore::begin() {
+  if (!file_exists(state_->options.path)) state_->publisher->finish(state_->journal->bytes());
+}
 
 void ResultsStore::sync() { state_->journal->sync(); }
 

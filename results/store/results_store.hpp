@@ -49,12 +49,15 @@ struct StoreOptions {
   std::string publish_program;  // absolute path of batchsweep, for the child `batchsweep publish`; "" publishes in this process
 };
 
+// Throws ResultsFileError where `found` rows would get `wanted` ones ("measured", "rehearsed") beside them.
+void check_origin(const std::string& path, const std::string& found, const std::string& wanted);
+
 // Throws ResultsFileError (damaged, not HDF5, newer schema, other origin, locked by a running sweep, journal of another file) and
 // IoError (folder read-only, disk full). Takes the lock before anything is touched; an existing file is never emptied.
 class ResultsStore {
  public:
   ResultsStore(const StoreOptions& options, const Clock& clock);
-  ~ResultsStore();  // releases the lock; what is not synced is lost
+  ~ResultsStore();  // releases the lock; what is not synced is lost; a journal in which this start recorded nothing is left as found
   ResultsStore(const ResultsStore&) = delete;
   ResultsStore& operator=(const ResultsStore&) = delete;
 
@@ -73,6 +76,10 @@ class ResultsStore {
   [[nodiscard]] const std::vector<RecordedGpu>& recorded_gpus() const;
   // What opening had to say: "F.h5 was missing beside its journal: rebuilt 12 trials", ...
   [[nodiscard]] const std::vector<std::string>& notices() const;
+
+  // The sweep begins: from now on there is an F.h5, be it without rows. Without this, or before
+  // anything else is recorded, an error leaves F.h5 and journal as they were found. Throws IoError.
+  void begin();
 
   // A frame without fdatasync: an attempt that starts (survives kill -9, not a power cut).
   void note_started(sweeps::TrialId trial, std::int64_t repeat, std::int64_t attempt);

@@ -77,9 +77,7 @@ Snapshot::Snapshot(const std::string& path)
 
 void Snapshot::read_previous(const std::string& path) {
   const OpenedResults opened = open_results(path);
-  if (has_journal_ && opened.file_id != header_.file_id) {
-    throw ResultsFileError(path + ".journal belongs to another results file");
-  }
+  if (has_journal_) check_journal_belongs(header_, path, opened.file_id);
   reading(path, [&] {
     const hid_t file = opened.file.get();
     if (!has_journal_) {

@@ -8,9 +8,10 @@
 
 namespace batchsweep::results {
 
-// Atomic; a failure to write is returned as false (status is never worth a sweep).
-[[nodiscard]] bool write_status(const std::string& results_path, const Json& status);
-// null where there is none.
+// Adds who writes it. Atomic; a failure to write is returned as false (status is never worth a
+// sweep).
+[[nodiscard]] bool write_status(const std::string& results_path, Json status);
+// null where there is none, and where the sweep that wrote it is gone.
 [[nodiscard]] Json read_status(const std::string& results_path);
 void remove_status(const std::string& results_path);
 

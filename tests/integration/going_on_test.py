@@ -136,7 +136,8 @@ class GoingOn(Sandbox):
     def test_a_rehearsed_row_never_counts_for_a_measured_one(self):
         self.write("s.toml", sweep())
         self.run_program("run", "s.toml")
-        self.write("real.toml", '[sweep]\nname = "g"\n[grid]\nmodel = "lenet"\nbatch_size = 1\n')
+        self.write("real.toml", '[sweep]\nname = "g"\n[grid]\nmodel = "lenet"\nbatch_size = 1\nruntime = "own"\n'
+                                '[[runtime]]\nname = "own"\ncommand = ["/bin/false"]\n')
         code, _, err = self.run_program("run", "real.toml")
         self.assertEqual(code, 2, err)
         self.assertIn("rehears", err)

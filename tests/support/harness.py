@@ -38,18 +38,21 @@ class Sandbox(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         return str(path)
 
-    def start(self, *arguments, ranks=0, **extra):
-        """Starts batchsweep (under mpirun with `ranks`); output goes to files out and err of the folder."""
-        command = [PROGRAM, *arguments]
-        if ranks:
+    def start(self, *arguments, ranks=0, program=PROGRAM, elsewhere=None, stdout=None, **extra):
+        """Starts batchsweep (under mpirun with `ranks`, the last of them as the program `elsewhere`); output goes to files out and err
+        of the folder, or to the descriptor `stdout`."""
+        command = [str(program), *arguments]
+        if ranks and elsewhere:
+            command = [*MPIRUN, "-n", str(ranks - 1), *command, ":", "-n", "1", str(elsewhere), *arguments]
+        elif ranks:
             command = [*MPIRUN, "-n", str(ranks), *command]
         with open(self.folder / "out", "wb") as out, open(self.folder / "err", "wb") as err:
-            return subprocess.Popen(command, cwd=self.folder, env=self.environment(**extra), stdout=out, stderr=err,
+            return subprocess.Popen(command, cwd=self.folder, env=self.environment(**extra), stdout=stdout or out, stderr=err,
                                     stdin=subprocess.DEVNULL)
 
-    def run_program(self, *arguments, ranks=0, timeout=120, **extra):
+    def run_program(self, *arguments, timeout=120, **options):
         """Runs to the end; returns (exit code, stdout, stderr)."""
-        process = self.start(*arguments, ranks=ranks, **extra)
+        process = self.start(*arguments, **options)
         try:
             code = process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -101,6 +104,14 @@ def command_line(pid):
         return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return f"{pid} gone"
+
+
+def parent_of(pid):
+    """0 where the process is gone."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def read_rows(path, dataset="trials"):

@@ -60,6 +60,15 @@ std::string find_program(const std::string& own_program, const std::string& name
   return "";
 }
 
+std::optional<std::string> missing_program(const std::string& own_program,
+                                           const std::string& name) {
+  if (!find_program(own_program, name).empty()) return std::nullopt;
+  const std::filesystem::path folder = std::filesystem::path(own_program).parent_path();
+  return fmt::format("{} is neither in {} nor in {}: build and install it{}", name, folder.string(),
+                     (folder.parent_path() / "libexec/batchsweep").string(),
+                     name == "batchsweep-trial" ? " (it needs LibTorch: scripts/setup)" : "");
+}
+
 AgentConfig make_agent_config(const std::string& build_id, const FoundHost& host,
                               std::vector<DeviceOffer> devices, const std::string& own_program) {
   return {.build_id = build_id,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct AgentConfig {
 // Absolute path of a program of ours: beside `own_program`, then in ../libexec/batchsweep; "" where
 // it is in neither.
 [[nodiscard]] std::string find_program(const std::string& own_program, const std::string& name);
+// The sentence where it is in neither: which program, where it was looked for, what to do.
+[[nodiscard]] std::optional<std::string> missing_program(const std::string& own_program,
+                                                         const std::string& name);
 
 class Agent {
  public:

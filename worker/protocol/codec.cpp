@@ -62,7 +62,7 @@ void members(A& archive, T& m) {
 }
 template <class A, Of<Configure> T>
 void members(A& archive, T& m) {
-  archive(m.protocol_version, m.build_id, m.devices, m.rehearsal);
+  archive(m.protocol_version, m.build_id, m.devices, m.rehearsal, m.program);
 }
 template <class A, Of<Welcome> T>
 void members(A& archive, T& m) {

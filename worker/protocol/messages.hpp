@@ -19,7 +19,7 @@
 
 namespace batchsweep::protocol {
 
-inline constexpr int kProtocolVersion = 1;  // bump with any change of a message
+inline constexpr int kProtocolVersion = 2;  // bump with any change of a message
 
 // One execution of one (trial, repeat).
 struct AttemptKey {
@@ -90,6 +90,7 @@ struct Configure {
   std::string build_id;
   std::vector<sweeps::DeclaredDevice> devices;
   bool rehearsal = false;
+  std::string program;  // of ours that trials need: an agent that lacks it offers nothing; "" needs none
   bool operator==(const Configure&) const = default;
 };
 struct Welcome {

@@ -96,7 +96,8 @@ std::vector<OrchestratorMessage> orchestrator_messages() {
                                    .on = "H200 SXM",
                                    .hosts = "n[1-4]",
                                    .oversubscribe = true}},
-                      .rehearsal = true};
+                      .rehearsal = true,
+                      .program = "batchsweep-player"};
   StartRanks start{.key = kKey,
                    .ranks = {{.rank = 1, .local_rank = 2, .device = 3}, {}},
                    .command = {"/opt/trial", "--flag"},
@@ -151,7 +152,7 @@ TEST(Codec, AnotherVersionIsRefusedByName) {
   bytes[0] = 7;
   EXPECT_THAT([&] { (void)decode_agent_message(bytes); },
               testing::ThrowsMessage<ProtocolError>(
-                  HasSubstr("protocol version 7, this program speaks 1")));
+                  HasSubstr("protocol version 7, this program speaks 2")));
   bytes[0] = kProtocolVersion;
   bytes[1] = 99;
   EXPECT_THAT([&] { (void)decode_agent_message(bytes); },

@@ -49,7 +49,7 @@ struct Given {
     std::string id, sweep_text, rerun;
   };
   std::vector<Run> runs = {{"run-1", kSweep, ""}};
-  bool journal_beside = false;
+  std::string rows_missing;
 };
 
 Report report_on(const std::vector<TrialRecord>& rows, const Given& given = {},
@@ -59,7 +59,7 @@ Report report_on(const std::vector<TrialRecord>& rows, const Given& given = {},
   ResultsFile file;
   file.path = "cards.h5";
   file.sweep_name = "cards";
-  file.journal_beside = given.journal_beside;
+  file.rows_missing = given.rows_missing;
   for (const auto& [id, text, rerun] : given.runs) {
     file.runs.emplace_back();
     file.runs.back().run_id = id;
@@ -152,8 +152,8 @@ TEST(ReportRows, RowsThatAllCameFromOtherSettingsAreShownAndThatIsSaid) {
 
 TEST(ReportRows, AJournalBesideTheFileIsTold) {
   EXPECT_THAT(report_on(rows_of(kSweep)).notices, IsEmpty());
-  EXPECT_THAT(report_on(rows_of(kSweep), {.journal_beside = true}).notices,
-              Contains(HasSubstr("rows may be missing")));
+  EXPECT_THAT(report_on(rows_of(kSweep), {.rows_missing = "r.h5: rows may be missing"}).notices,
+              Contains("r.h5: rows may be missing"));
 }
 
 TEST(ReportRows, OnlyChoosesAmongThem) {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "results/store/lock_file.hpp"
 #include "results/store/posix_file.hpp"
 #include "results/store/schema.hpp"
 #include "results/store/status_file.hpp"
@@ -23,12 +24,31 @@ TEST(FormatPage, IsWhatTheFieldTableSays) {
 TEST(StatusFile, ReplacesReadsAndRemoves) {
   const TemporaryFolder folder;
   const std::string path = folder.file("r.h5");
+  const LockFile lock(path, this_process());
   EXPECT_TRUE(read_status(path).is_null());
   EXPECT_TRUE(write_status(path, {{"done", 3}}));
   EXPECT_EQ(read_status(path)["done"], 3);
   remove_status(path);
   EXPECT_TRUE(read_status(path).is_null());
   EXPECT_FALSE(write_status(folder.file("no/such/r.h5"), {}));
+}
+
+TEST(StatusFile, IsNotToldOnceTheSweepThatWroteItIsGone) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("r.h5");
+  {
+    const LockFile lock(path, this_process());
+    EXPECT_TRUE(write_status(path, {{"done", 3}}));
+  }
+  EXPECT_TRUE(read_status(path).is_null()) << "no lock";
+  LockHolder dead = this_process();
+  ++dead.start_time;
+  write_file(path + ".lock", lock_text(dead));
+  EXPECT_TRUE(read_status(path).is_null()) << "a dead lock, of another process";
+  LockHolder far = this_process();
+  far.host = "n2";
+  write_file(path + ".lock", lock_text(far));
+  EXPECT_TRUE(read_status(path).is_null()) << "a lock of another sweep";
 }
 
 }  // namespace

@@ -131,6 +131,30 @@ TEST_F(LockFileTest, ALockThatCannotBeReadIsWatchedNotTrusted) {
   EXPECT_EQ(refusal(), "");
 }
 
+TEST_F(LockFileTest, LookingTellsWhoHoldsItWithoutTakingIt) {
+  EXPECT_EQ(look_at_lock(path_).state, LockState::kFree);
+  written_by(this_process());
+  EXPECT_EQ(look_at_lock(path_).state, LockState::kHeld);
+  EXPECT_EQ(look_at_lock(path_).holder->pid, ::getpid());
+  LockHolder other = this_process();
+  other.pid = dead_pid();
+  written_by(other);
+  EXPECT_EQ(look_at_lock(path_).state, LockState::kDead);
+  other.host = "n2";
+  written_by(other);
+  EXPECT_EQ(look_at_lock(path_).state, LockState::kUnsure);
+  EXPECT_EQ(watch_lock(path_, kQuick).state, LockState::kDead) << "never bumped";
+  std::thread holder([&] {
+    for (; other.counter < 1000 && file_exists(path_ + ".lock"); ++other.counter) {
+      written_by(other);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  EXPECT_EQ(watch_lock(path_, kQuick).state, LockState::kHeld);
+  std::filesystem::remove(path_ + ".lock");
+  holder.join();
+}
+
 TEST_F(LockFileTest, BeatsEveryFiveSecondsAndSeesThatItWasTakenOver) {
   LockFile lock(path_, this_process());
   const Instant start{};

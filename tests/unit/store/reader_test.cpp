@@ -9,6 +9,8 @@
 #include "base/error.hpp"
 #include "results/record/fields.hpp"
 #include "results/store/h5.hpp"
+#include "results/store/journal.hpp"
+#include "results/store/lock_file.hpp"
 #include "results/store/schema.hpp"
 #include "store_fixtures.hpp"
 
@@ -225,8 +227,18 @@ TEST_F(ReaderTest, ANewerSchemaIsRefusedByNumber) {
 
 TEST_F(ReaderTest, SaysThatAJournalStandsBesideIt) {
   write({attempt_of(1)});
-  write_file(path_ + ".journal", "");
-  EXPECT_TRUE(read_results(path_).journal_beside);
+  const std::string file_id = read_results(path_).file_id;
+  { const JournalWriter journal(path_ + ".journal", {.file_id = file_id}); }
+  EXPECT_THAT(read_results(path_).rows_missing, HasSubstr("a sweep was killed"));
+  const LockFile lock(path_, this_process());
+  EXPECT_THAT(read_results(path_).rows_missing, HasSubstr("a sweep is running on it"));
+}
+
+TEST_F(ReaderTest, RefusesAJournalOfAnotherFile) {
+  write({attempt_of(1)});
+  { const JournalWriter journal(path_ + ".journal", {.file_id = "another"}); }
+  EXPECT_THAT(refusal(path_), HasSubstr("another results file"));
+  EXPECT_THROW((void)read_trial(path_, trial_id(1)), ResultsFileError);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST_F(ResultsStoreTest, ClosedCleanlyOnlyTheResultsFileStays) {
   EXPECT_FALSE(file_exists(path_ + ".lock") || file_exists(path_ + ".journal") ||
                file_exists(path_ + ".tmp"));
   const ResultsFile file = read_results(path_);
-  EXPECT_FALSE(file.journal_beside);
+  EXPECT_EQ(file.rows_missing, "");
   EXPECT_EQ(file.sweep_name, "cards");
   ASSERT_EQ(file.runs.size(), 1U);
   EXPECT_EQ(file.runs[0].site, "lab");
@@ -238,6 +238,7 @@ TEST_F(ResultsStoreTest, WhatARunAsksAgainIsKeptInTheJournalAndInTheFile) {
   {
     ResultsStore store(begins, clock_);
     EXPECT_THAT(reruns_of(store.runs()), ElementsAre("", "failed"));
+    store.note_started(sweeps::TrialId{1}, 0, 2);
   }  // killed: the journal alone knows
   {
     ResultsStore store(options("changed"), clock_);
@@ -305,6 +306,8 @@ TEST_F(ResultsStoreTest, RefusesWhatItMustNotMix) {
   std::filesystem::rename(other.path + ".journal", path_ + ".journal");
   EXPECT_THAT(refusal(options()), HasSubstr("belongs to another results file"));
   EXPECT_TRUE(file_exists(path_ + ".journal"));
+  EXPECT_THROW((void)rows(), ResultsFileError);
+  std::filesystem::remove(path_ + ".journal");
   EXPECT_THAT(rows(), ElementsAre("1:completed:1"));
 }
 
@@ -324,6 +327,51 @@ TEST_F(ResultsStoreTest, AFolderThatIsNotThereIsTheMachinesFault) {
   StoreOptions wrong = options();
   wrong.path = folder_.file("no/such/r.h5");
   EXPECT_THROW(ResultsStore(wrong, clock_), IoError);
+}
+
+TEST_F(ResultsStoreTest, AStartThatRecordedNothingLeavesNothing) {
+  { const ResultsStore store(options(), clock_); }
+  EXPECT_FALSE(file_exists(path_) || file_exists(path_ + ".journal") ||
+               file_exists(path_ + ".lock"));
+  {
+    ResultsStore store(options(), clock_);
+    record(store, attempt_of(1));
+    store.close();
+  }
+  const std::string before = read_whole_file(path_);
+  StoreOptions again = options("[sweep]\nname = \"cards\"\n# changed\n");
+  again.rerun = "all";
+  { const ResultsStore store(again, clock_); }
+  EXPECT_EQ(read_whole_file(path_), before);
+  EXPECT_FALSE(file_exists(path_ + ".journal"));
+}
+
+TEST_F(ResultsStoreTest, AStartThatRecordedNothingLeavesTheJournalOfAKilledSweepAsItWas) {
+  {
+    ResultsStore store(options(), clock_);
+    record(store, attempt_of(1));
+    store.note_started(sweeps::TrialId{7}, 0, 1);
+  }
+  const std::string before = read_whole_file(path_ + ".journal");
+  StoreOptions again = options();
+  again.rerun = "all";
+  { const ResultsStore store(again, clock_); }
+  EXPECT_EQ(read_whole_file(path_ + ".journal"), before);
+}
+
+TEST_F(ResultsStoreTest, FromItsBeginningASweepHasAFile) {
+  ResultsStore store(options(), clock_);
+  EXPECT_FALSE(file_exists(path_));
+  store.begin();
+  EXPECT_EQ(read_results(path_).runs.size(), 1U);
+  EXPECT_THAT(rows(), IsEmpty());
+  EXPECT_FALSE(file_exists(path_ + ".tmp"));
+}
+
+TEST_F(ResultsStoreTest, AnOldRequestToEndIsNotForThisSweep) {
+  write_file(path_ + ".cancel", "");
+  const ResultsStore store(options(), clock_);
+  EXPECT_FALSE(file_exists(path_ + ".cancel"));
 }
 
 TEST_F(ResultsStoreTest, ATornHeaderHoldsNothing) {
