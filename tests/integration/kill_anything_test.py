@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of a trial, of the orchestrator or of mpirun at random moments of a run over three hosts: nothing announced is ever lost, and
-running again completes the sweep with each row exactly once. BATCHSWEEP_SOAK=1: 50 moments; else 9. BATCHSWEEP_SEED repeats a failing one."""
+"""kill -9 of a trial, of the orchestrator or of mpirun at random moments of a run over three hosts: nothing announced is ever lost or
+measured again, and running again completes the sweep with each row exactly once. BATCHSWEEP_SOAK=1: 50 moments; else 9. BATCHSWEEP_SEED
+repeats a failing one."""
 import collections
 import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import unittest
 
 import h5py
-from harness import Sandbox, read_rows
+from harness import Sandbox, command_line, parent_of, read_rows
 from rehearsal_faults import EXPECTED, sweep, wrong_rows
 
 ROUNDS = 50 if os.environ.get("BATCHSWEEP_SOAK") else 9
 TRIALS = 4 * len(EXPECTED)
 FINAL_AT_ONCE = {"completed", "out_of_memory", "failed", "timed_out", "diverged", "host_out_of_memory"}
+SAME = ("run_id", "trial_id", "repeat", "attempt", "sequence", "outcome", "reason", "started_utc", "duration_s")
 ANNOUNCED = re.compile(r"^\[\d+/\d+\] ([0-9a-f]{16}) .*?: (\w+)", re.M)
 
 
@@ -36,6 +39,29 @@ class KillAnything(Sandbox):
     def announced(self):
         return ANNOUNCED.findall(self.output("err"))
 
+    def orphans(self):
+        """What a trial left in a session of its own when the agent above it was killed: nobody of the sweep is above it any more."""
+        alive = set(self.tagged_processes())
+        return {pid for pid in alive if parent_of(pid) not in alive
+                and any(v.startswith(b"BATCHSWEEP_ATTEMPT=") for v in environment_of(pid))}
+
+    def recorded(self, name):
+        """What file and journal hold together, without touching them: (rows, all attempts)."""
+        for suffix in ("", ".journal"):
+            if (self.folder / f"{name}.h5{suffix}").exists():
+                shutil.copy(self.folder / f"{name}.h5{suffix}", self.folder / f"before.h5{suffix}")
+        before = self.folder / "before.h5"
+        if (self.folder / "before.h5.journal").exists():
+            kept = self.output("err")
+            code, _, err = self.run_program("publish", "before.h5")
+            self.assertEqual(code, 0, err)
+            (self.folder / "err").write_text(kept)
+        rows = read_rows(before) if before.exists() else []
+        attempts = rows + (read_rows(before, "attempts") if before.exists() else [])
+        for suffix in ("", ".journal"):
+            (self.folder / f"before.h5{suffix}").unlink(missing_ok=True)
+        return rows, attempts
+
     def one_round(self, seed):
         rng = random.Random(seed)
         kind = ("trial", "orchestrator", "mpirun")[seed % 3]
@@ -53,19 +79,31 @@ class KillAnything(Sandbox):
             except ProcessLookupError:
                 pass
         self.wait_until(lambda: run.poll() is not None, 90, lambda: self.output("err")[-2000:])
-        self.assert_nothing_left_alive()
+        # Without the agent above it, such a process ends only when the next start finds it.
+        orphans = lambda: self.orphans() if kind != "trial" else set()
+        self.wait_until(lambda: set(self.tagged_processes()) <= orphans(), 10,
+                        lambda: f"still alive: {[command_line(pid) for pid in self.tagged_processes()]}")
+        left = orphans()
+        announced = self.announced()
         results = self.folder / (name + ".h5")
-        if results.exists():
+        if announced or results.exists():
             h5py.File(results, "r").close()
-        first = [trial for trial, outcome in self.announced() if outcome in FINAL_AT_ONCE]
+        rows_before, attempts_before = self.recorded(name)
+        known = {(row["trial_id"], row["outcome"]) for row in attempts_before}
+        self.assertEqual([one for one in announced if one not in known], [], "what was announced is recorded")
         code, _, err = self.run_program("run", sweep_file, ranks=3, BATCHSWEEP_HOST="%r")
         self.assertEqual(code, 3, err[-2000:])
         rows = read_rows(results)
         keys = collections.Counter(row["trial_id"] for row in rows)
         self.assertEqual((len(rows), set(keys.values())), (TRIALS, {1}), "each row exactly once")
-        self.assertLessEqual(set(first), set(keys), "what was announced is in the file")
-        again = {trial for trial, _ in self.announced()} & set(first)
-        self.assertEqual(again, set(), "what was announced does not run again")
+        same = lambda row: {name: str(row[name]) for name in SAME}  # NaN is not itself
+        now = {row["trial_id"]: same(row) for row in rows}
+        final = [same(row) for row in rows_before if row["outcome"] in FINAL_AT_ONCE]
+        self.assertEqual([row for row in final if now[row["trial_id"]] != row], [], "what was final is the same row")
+        again = {trial for trial, _ in self.announced()} & {row["trial_id"] for row in final}
+        self.assertEqual(again, set(), "what was final does not run again")
+        for pid in left:
+            self.assertIn(f"process {pid} that a dead sweep left behind", err)
         if kind != "trial":  # a killed trial crashed, and may have used up its budget
             self.assertEqual(wrong_rows(rows), [])
         self.assert_nothing_left_alive()
