@@ -98,7 +98,7 @@ TEST_F(CoreTest, RefusesAnAgentOfAnotherBuildByName) {
   EXPECT_THAT(
       commands(),
       ElementsAre(
-          "say agent 1 on n1 is refused: it speaks protocol 99, the orchestrator 1: start the same "
+          "say agent 1 on n1 is refused: it speaks protocol 99, the orchestrator 2: start the same "
           "batchsweep on all hosts",
           "to 1: shutdown", "give up 1"));
 }
