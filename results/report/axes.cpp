@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <unordered_set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -121,14 +122,24 @@ const std::array<ReportAxis, kAxisCount>& report_axes() {
 AxisOrder axis_order(const sweeps::SweepSpec& sweep) {
   AxisOrder order;
   for (const sweeps::GridBlock& block : sweep.grid) {
+    AxisOrder of_block;
     for (const sweeps::Axis& axis : block.axes) {
-      std::vector<std::string>& known = order[axis.name];
-      for (const std::string& value : axis.values) {
-        if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
-      }
+      std::vector<std::string>& values = of_block[axis.name];
+      values.insert(values.end(), axis.values.begin(), axis.values.end());
     }
+    merge_order(of_block, order);
   }
   return order;
+}
+
+void merge_order(const AxisOrder& more, AxisOrder& order) {
+  for (const auto& [axis, values] : more) {
+    std::vector<std::string>& known = order[axis];
+    std::unordered_set<std::string> seen(known.begin(), known.end());
+    for (const std::string& value : values) {
+      if (seen.insert(value).second) known.push_back(value);
+    }
+  }
 }
 
 AxisKey AxisValues::intern(const TrialRecord& trial) {

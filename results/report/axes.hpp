@@ -59,6 +59,8 @@ using AxisKey = std::array<std::uint32_t, kAxisCount>;
 // others, numbers by size and text by letters; precisions from wide to narrow.
 using AxisOrder = std::map<std::string, std::vector<std::string>, std::less<>>;
 [[nodiscard]] AxisOrder axis_order(const sweeps::SweepSpec& sweep);
+// Appends what is new to `order`. Linear: an axis may have a million values.
+void merge_order(const AxisOrder& more, AxisOrder& order);
 
 class AxisValues {
  public:

@@ -25,15 +25,6 @@ ReportedFile describe(const ResultsFile& file) {
   return reported;
 }
 
-void merge_order(const AxisOrder& more, AxisOrder& order) {
-  for (const auto& [axis, values] : more) {
-    std::vector<std::string>& known = order[axis];
-    for (const std::string& value : values) {
-      if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
-    }
-  }
-}
-
 void add_notices(Report& report) {
   for (const ReportedFile& file : report.files) {
     if (file.rows_of_older_runs + file.rows_no_longer_asked == 0) continue;
