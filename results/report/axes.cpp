@@ -124,6 +124,8 @@ AxisOrder axis_order(const sweeps::SweepSpec& sweep) {
   for (const sweeps::GridBlock& block : sweep.grid) {
     AxisOrder of_block;
     for (const sweeps::Axis& axis : block.axes) {
+      const auto is_this = [&](const ReportAxis& known) { return known.name == axis.name; };
+      if (std::ranges::none_of(report_axes(), is_this)) continue;  // batches: by size, and a million
       std::vector<std::string>& values = of_block[axis.name];
       values.insert(values.end(), axis.values.begin(), axis.values.end());
     }

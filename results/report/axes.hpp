@@ -55,8 +55,8 @@ struct ReportAxis {
 // One grid point but for its batch: an interned value per axis.
 using AxisKey = std::array<std::uint32_t, kAxisCount>;
 
-// axis name -> values in the order of the sweep file. A value that is not there comes behind the
-// others, numbers by size and text by letters; precisions from wide to narrow.
+// axis of the tables -> values in the order of the sweep file. A value that is not there comes
+// behind the others, numbers by size and text by letters; precisions from wide to narrow.
 using AxisOrder = std::map<std::string, std::vector<std::string>, std::less<>>;
 [[nodiscard]] AxisOrder axis_order(const sweeps::SweepSpec& sweep);
 // Appends what is new to `order`. Linear: an axis may have a million values.
