@@ -69,7 +69,7 @@ def main():
     for what in ("scripts/quickstart", "scripts/test"):
         for when in ("from nothing" if what == "scripts/quickstart" else "after it", "repeated"):
             took, code = minutes(root, what, scratch / "log")
-            rows.append({"what": f"{what}, {when}: s", "target": "exit code 0", "measured": f"{took:.0f} (exit code {code})", "met": code == 0})
+            rows.append({"what": f"{what}, {when}: s", "target": "exit code 0", "measured": f"{took:.3g} (exit code {code})", "met": code == 0})
             keep("from_nothing", rows, notes=[f"Commit {commit}, in a new Debian 12 root (debootstrap) with git and the base system only."],
                  shown=len(rows) - 1)
 

@@ -16,7 +16,7 @@ from harness import Sandbox, command_line, parent_of, read_rows
 from rehearsal_faults import EXPECTED, sweep, wrong_rows
 
 ROUNDS = 50 if os.environ.get("BATCHSWEEP_SOAK") else 9
-TRIALS = 4 * len(EXPECTED)
+TRIALS = 200 if ROUNDS == 50 else 4 * len(EXPECTED)
 FINAL_AT_ONCE = {"completed", "out_of_memory", "failed", "timed_out", "diverged", "host_out_of_memory"}
 SAME = ("run_id", "trial_id", "repeat", "attempt", "sequence", "outcome", "reason", "started_utc", "duration_s")
 ANNOUNCED = re.compile(r"^\[\d+/\d+\] ([0-9a-f]{16}) .*?: (\w+)", re.M)
