@@ -80,19 +80,23 @@ ExitCode explain(const ExplainArguments& arguments) {
   std::string standing;
   if (attempts.empty())
     standing = results::explain_standing(found.asked.front().spec, id, found.status);
+  const bool still_asked = !attempts.empty() && !found.asked_again.empty();
+  const std::vector<results::CountingRow> counting = results::counting_rows(
+      attempts, found.file.runs, still_asked ? &found.asked_again.front().spec : nullptr);
   if (arguments.format == "json") {
     Json json = {{"trial_id", id},
                  {"attempts", Json::array()},
+                 {"counting", Json::array()},
                  {"standing", standing.empty() ? Json() : Json(standing)}};
     for (const results::AttemptRecord& attempt : attempts)
       json["attempts"].push_back(results::to_json(attempt));
+    for (const results::CountingRow& row : counting)
+      json["counting"].push_back(results::to_json(row));
     std::puts(dump(json, 2).c_str());
     return ExitCode::kDone;
   }
   std::string text = results::explain_attempts(attempts);
-  const bool still_asked = !attempts.empty() && !found.asked_again.empty();
-  text += results::explain_what_counts(attempts, found.file.runs,
-                                       still_asked ? &found.asked_again.front().spec : nullptr);
+  text += results::explain_what_counts(counting, found.file.runs);
   if (attempts.empty())
     text = fmt::format("Trial {}: {}\n{}", id, found.asked.front().description, standing);
   if (!found.file.rows_missing.empty()) text += fmt::format("\n{}\n", found.file.rows_missing);
@@ -104,7 +108,8 @@ ExitCode explain(const ExplainArguments& arguments) {
 
 void add_explain(CommandLine& line) {
   auto arguments = std::make_shared<ExplainArguments>();
-  line.add("explain", "tell everything known about one trial: attempts, evidence, log, or why it waits")
+  line.add("explain",
+           "tell everything known about one trial: attempts, evidence, log, or why it waits")
       .positional("F.h5", arguments->file, "results file")
       .positional("TRIAL", arguments->trial, "trial_id, or its first digits")
       .choice("--format", arguments->format, {"text", "json"}, "text or JSON")

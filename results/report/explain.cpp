@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
-#include <set>
 
 #include "base/table.hpp"
 #include "base/units.hpp"
@@ -151,30 +151,46 @@ std::string explain_attempts(const std::vector<AttemptRecord>& attempts) {
   return text;
 }
 
-std::string explain_what_counts(const std::vector<AttemptRecord>& attempts,
-                                const std::vector<RunInfo>& runs, const sweeps::TrialSpec* spec) {
-  if (runs.size() < 2 || attempts.empty()) return "";
+std::vector<CountingRow> counting_rows(const std::vector<AttemptRecord>& attempts,
+                                       const std::vector<RunInfo>& runs,
+                                       const sweeps::TrialSpec* spec) {
+  if (attempts.empty()) return {};
   AttemptIndex index;
-  std::set<std::int64_t> repeats;
+  std::map<std::int64_t, CountingRow> rows;
   for (const AttemptRecord& attempt : attempts) {
     index.add(attempt.trial, 0);
-    repeats.insert(attempt.trial.repeat);
+    rows[attempt.trial.repeat].repeat = attempt.trial.repeat;
   }
   Reruns reruns(runs, nullptr);
   const auto id = sweeps::parse_trial_id(attempts.front().trial.trial_id);
   if (spec != nullptr && id) reruns.note(*id, *spec);
-  const std::vector<RecordedState> counting = what_counts(index.states(runs), reruns);
+  for (const RecordedState& state : what_counts(index.states(runs), reruns)) {
+    if (!state.has_row) continue;
+    rows[state.repeat].outcome = state.outcome;
+    rows[state.repeat].run_id = runs[state.run].run_id;
+  }
+  std::vector<CountingRow> counting;
+  for (auto& [repeat, row] : rows) counting.push_back(std::move(row));
+  return counting;
+}
+
+std::string explain_what_counts(const std::vector<CountingRow>& rows,
+                                const std::vector<RunInfo>& runs) {
+  if (runs.size() < 2 || rows.empty()) return "";
   std::string text = "\nWhat counts of the file's runs\n";
-  for (const std::int64_t repeat : repeats) {
-    const auto state = std::find_if(counting.begin(), counting.end(), [&](const RecordedState& s) {
-      return s.repeat == repeat && s.has_row;
-    });
-    text += state == counting.end()
-                ? fmt::format("  repeat {}: no row: batchsweep run measures it again\n", repeat)
-                : fmt::format("  repeat {}: {}, of run {}\n", repeat, to_text(state->outcome),
-                              runs[state->run].run_id);
+  for (const CountingRow& row : rows) {
+    text += row.outcome ? fmt::format("  repeat {}: {}, of run {}\n", row.repeat,
+                                      to_text(*row.outcome), row.run_id)
+                        : fmt::format("  repeat {}: no row: batchsweep run measures it again\n",
+                                      row.repeat);
   }
   return text;
+}
+
+Json to_json(const CountingRow& row) {
+  return {{"repeat", row.repeat},
+          {"outcome", row.outcome ? Json(to_text(*row.outcome)) : Json()},
+          {"run_id", row.outcome ? Json(row.run_id) : Json()}};
 }
 
 namespace {

@@ -3,10 +3,13 @@
 // Pure; the reader and the status file are asked by whoever calls.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.hpp"
+#include "results/record/outcome.hpp"
 #include "results/record/trial_record.hpp"
 #include "results/store/reader.hpp"
 #include "sweeps/trial_spec.hpp"
@@ -17,11 +20,20 @@ namespace batchsweep::results {
 // log.
 [[nodiscard]] std::string explain_attempts(const std::vector<AttemptRecord>& attempts);
 
-// Which row of each repeat counts, where the file has several runs; "" where it has one. `spec`:
-// null where the newest sweep text does not ask for the trial.
-[[nodiscard]] std::string explain_what_counts(const std::vector<AttemptRecord>& attempts,
-                                              const std::vector<RunInfo>& runs,
-                                              const sweeps::TrialSpec* spec);
+// Which row of each repeat counts of the file's runs. `spec`: null where the newest sweep text does
+// not ask for the trial.
+struct CountingRow {
+  std::int64_t repeat = 0;
+  std::optional<Outcome> outcome;  // absent: no row counts, the trial is measured again
+  std::string run_id;              // of the row, "" without one
+};
+[[nodiscard]] std::vector<CountingRow> counting_rows(const std::vector<AttemptRecord>& attempts,
+                                                     const std::vector<RunInfo>& runs,
+                                                     const sweeps::TrialSpec* spec);
+// As text, where the file has several runs; else "".
+[[nodiscard]] std::string explain_what_counts(const std::vector<CountingRow>& rows,
+                                              const std::vector<RunInfo>& runs);
+[[nodiscard]] Json to_json(const CountingRow& row);
 
 // Where a trial without a row stands, from a running sweep's status (null: none runs): "running on
 // ...", "waiting: ...", "skipped: ...".

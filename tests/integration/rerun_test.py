@@ -115,6 +115,9 @@ class Rerun(Sandbox):
         self.assertIn(left, (1, 2, 3))
         standing = {r["trial_id"]: self.run_program("explain", "g.h5", r["trial_id"])[1] for r in self.rows("g.h5")}
         self.assertEqual(sum("no row: batchsweep run measures it again" in text for text in standing.values()), 3 - len(self.pairs(1)))
+        for trial_id, text in standing.items():
+            told = json.loads(self.run_program("explain", "g.h5", trial_id, "--format", "json")[1])["counting"]
+            self.assertEqual([row["outcome"] is None for row in told], ["no row" in text])
         self.assertEqual(self.run_program("run", "s.toml")[0], 0)
         self.assert_all_completed()
 

@@ -46,17 +46,28 @@ TEST(Explain, SaysWhichRowCountsWhereTheFileHasSeveralRuns) {
   first.run_id = "run-1";
   second.run_id = "run-2";
   second.rerun = "failed";
-  EXPECT_EQ(explain_what_counts({failed}, {first}, nullptr), "");
-  EXPECT_THAT(explain_what_counts({failed}, {first, second}, nullptr),
+  const auto said = [&](const std::vector<AttemptRecord>& attempts,
+                        const std::vector<RunInfo>& runs, const sweeps::TrialSpec* spec) {
+    return explain_what_counts(counting_rows(attempts, runs, spec), runs);
+  };
+  EXPECT_EQ(said({failed}, {first}, nullptr), "");
+  EXPECT_THAT(said({failed}, {first, second}, nullptr),
               HasSubstr("repeat 0: no row: batchsweep run measures it again"));
-  EXPECT_THAT(explain_what_counts({failed, again}, {first, second}, nullptr),
+  EXPECT_THAT(said({failed, again}, {first, second}, nullptr),
               HasSubstr("repeat 0: completed, of run run-2"));
   second.rerun = "batch_size=8";
-  EXPECT_THAT(explain_what_counts({failed}, {first, second}, nullptr),
+  EXPECT_THAT(said({failed}, {first, second}, nullptr),
               HasSubstr("repeat 0: failed, of run run-1"));
   sweeps::TrialSpec spec;
   spec.batch_size = 8;
-  EXPECT_THAT(explain_what_counts({failed}, {first, second}, &spec), HasSubstr("no row"));
+  EXPECT_THAT(said({failed}, {first, second}, &spec), HasSubstr("no row"));
+}
+
+TEST(Explain, SaysWhichRowCountsAsJsonToo) {
+  EXPECT_EQ(to_json(CountingRow{.repeat = 1, .outcome = Outcome::kCrashed, .run_id = "run-1"}),
+            Json::parse(R"({"repeat": 1, "outcome": "crashed", "run_id": "run-1"})"));
+  EXPECT_EQ(to_json(CountingRow{.repeat = 0, .outcome = std::nullopt, .run_id = ""}),
+            Json::parse(R"({"repeat": 0, "outcome": null, "run_id": null})"));
 }
 
 TEST(Explain, ShowsBytesAsPeopleReadThemBesideTheNumber) {
