@@ -23,6 +23,15 @@ class LockFileTest : public testing::Test {
     write_file(path_ + ".lock.new", lock_text(holder));
     std::filesystem::rename(path_ + ".lock.new", path_ + ".lock");
   }
+  // A holder that bumps its counter until the end of the test's scope.
+  [[nodiscard]] std::jthread beating(LockHolder holder) {
+    return std::jthread([this, holder](const std::stop_token& stop) mutable {
+      for (; !stop.stop_requested(); ++holder.counter) {
+        written_by(holder);
+        std::this_thread::yield();
+      }
+    });
+  }
   [[nodiscard]] std::string refusal(const LockHolder& self = this_process()) {
     try {
       const LockFile lock(path_, self, kQuick);
@@ -102,15 +111,8 @@ TEST_F(LockFileTest, OfAnotherHostOnlyTheCounterTells) {
   EXPECT_GE(std::chrono::steady_clock::now() - begun, kQuick.stale_after);
 
   written_by(other);
-  std::thread holder([&] {
-    for (; other.counter < 1000 && file_exists(path_ + ".lock"); ++other.counter) {
-      written_by(other);
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-  });
+  const std::jthread holder = beating(other);
   EXPECT_THAT(refusal(), testing::HasSubstr("host n2"));
-  std::filesystem::remove(path_ + ".lock");
-  holder.join();
 }
 
 TEST_F(LockFileTest, ARequeuedJobDoesNotLockItselfOut) {
@@ -144,15 +146,8 @@ TEST_F(LockFileTest, LookingTellsWhoHoldsItWithoutTakingIt) {
   written_by(other);
   EXPECT_EQ(look_at_lock(path_).state, LockState::kUnsure);
   EXPECT_EQ(watch_lock(path_, kQuick).state, LockState::kDead) << "never bumped";
-  std::thread holder([&] {
-    for (; other.counter < 1000 && file_exists(path_ + ".lock"); ++other.counter) {
-      written_by(other);
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-  });
+  const std::jthread holder = beating(other);
   EXPECT_EQ(watch_lock(path_, kQuick).state, LockState::kHeld);
-  std::filesystem::remove(path_ + ".lock");
-  holder.join();
 }
 
 TEST_F(LockFileTest, BeatsEveryFiveSecondsAndSeesThatItWasTakenOver) {
