@@ -261,12 +261,17 @@ SweepSpec read_recorded_sweep(const std::string& text, const std::string& site_t
     sweep.typed_folder = fs::current_path().string();
     if (!site_text.empty()) sweep.site_path = "recorded site";
   } else {
-    const Json json = Json::parse(inputs);
-    sweep.path = json.at("path");
-    sweep.typed_folder = json.at("folder");
-    sweep.set = json.at("set");
-    sweep.site_path = json.at("site_path");
-    sweep.file_hashes = json.at("file_hashes");
+    try {
+      const Json json = Json::parse(inputs);
+      sweep.path = json.at("path");
+      sweep.typed_folder = json.at("folder");
+      sweep.set = json.at("set");
+      sweep.site_path = json.at("site_path");
+      sweep.file_hashes = json.at("file_hashes");
+    } catch (const Json::exception& error) {
+      throw ConfigError({Diagnostic{"recorded sweep", 0, 0, "",
+                                    fmt::format("its inputs cannot be read: {}", error.what())}});
+    }
   }
   return read_all(text, std::move(sweep));
 }

@@ -343,6 +343,29 @@ TEST_F(SweepFile, OddNamesComeBackByteForByte) {
   }
 }
 
+TEST_F(SweepFile, IsReadAgainFromItsRecordWithoutTheFilesItNamed) {
+  const std::string data = write("t.txt", "In the beginning");
+  const std::string file = write("s.toml", R"([sweep]
+name = "s"
+[grid]
+model = "bert-tiny"
+batch_size = [1, 2]
+[trial]
+data = "text:t.txt"
+)");
+  const SweepSpec sweep = read_sweep_file(file, {.set = {"trial.timed_steps=7"}, .site = {}});
+  fs::remove(data);
+  fs::remove(file);
+  const SweepSpec again = read_recorded_sweep(sweep.text, sweep.site_text, inputs_text(sweep));
+  EXPECT_EQ(again.base.timed_steps, 7);
+  const Grid then(sweep, {"cpu"}), now(again, {"cpu"});
+  ASSERT_EQ(now.size(), 2U);
+  EXPECT_EQ(now.id(0), then.id(0));
+  EXPECT_EQ(now.id(1), then.id(1));
+  EXPECT_THROW((void)read_recorded_sweep(sweep.text, "", "{}"), ConfigError);
+  EXPECT_THROW((void)read_recorded_sweep(sweep.text, "", "no JSON"), ConfigError);
+}
+
 TEST_F(SweepFile, TheExamplesAreSweeps) {
   const std::vector<std::pair<std::string, std::size_t>> examples{
       {"cards-rehearsal.toml", 70}, {"two-models.toml", 12}, {"memory-caps.toml", 21}};
