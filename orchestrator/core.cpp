@@ -69,7 +69,7 @@ void Core::State::on(const AgentJoined& event) {
   if (const std::optional<std::string> why = why_refused(event.registration)) {
     say("agent " + std::to_string(event.agent) + " on " + host + " is refused: " + *why);
     send(event.agent, protocol::Shutdown{});
-    out.push_back(GiveUpAgent{event.agent, *why});
+    out.emplace_back(GiveUpAgent{event.agent});
     return;
   }
   cluster.join(event.agent, event.registration, now);

@@ -53,9 +53,8 @@ struct RecordAttempt {
   bool final = false;
   results::AttemptRecord record;  // derive() not yet applied; run_id, sequence, started_utc are the shell's
 };
-struct GiveUpAgent {
+struct GiveUpAgent {  // nothing is sent to it any more; why is said
   protocol::PeerId agent = 0;
-  std::string why;
 };
 struct Say {  // a line for people
   std::string text;

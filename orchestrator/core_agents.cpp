@@ -82,7 +82,7 @@ void Core::State::give_up(protocol::PeerId id, const std::string& why) {
   cluster.give_up(id);
   const std::string& host = cluster.hosts()[cluster.find(id)->host].name;
   say(fmt::format("agent {} on {} is lost: {}", id, host, why));
-  out.push_back(GiveUpAgent{id, why});
+  out.emplace_back(GiveUpAgent{id});
   for (const DeviceId device : cluster.find(id)->devices) scheduler.remove_device(device);
   std::vector<protocol::RankEnded> ends;  // collected first: ending a rank may end its attempt
   for (const auto& [key, attempt] : attempts) {
