@@ -4,7 +4,8 @@
     sudo python3 benchmarks/from_nothing.py [--base FOLDER] [--scratch FOLDER] [--certificates FILE]
 
 --base: a root made before with `debootstrap --include=git,ca-certificates bookworm FOLDER`; without it, debootstrap makes one. A copy of it is
-used and left in the scratch folder. --certificates: what pip shall trust, where the network has an authority of its own. What is tested is the last commit of this checkout, cloned inside."""
+used and left in the scratch folder. --certificates: what pip shall trust, where the network has an authority of its own. What is tested is
+the last commit of this checkout, cloned inside."""
 import argparse
 import os
 import pathlib
@@ -46,7 +47,7 @@ def make_root(base, scratch, certificates):
     return root
 
 
-def minutes(root, what, log):
+def run_timed(root, what, log):
     start = time.monotonic()
     with open(log, "ab") as out:
         done = in_root(root, f"cd /srv/batchsweep && {what}", stdout=out, stderr=out, stdin=subprocess.DEVNULL)
@@ -68,7 +69,7 @@ def main():
     rows = []
     for what in ("scripts/quickstart", "scripts/test"):
         for when in ("from nothing" if what == "scripts/quickstart" else "after it", "repeated"):
-            took, code = minutes(root, what, scratch / "log")
+            took, code = run_timed(root, what, scratch / "log")
             rows.append({"what": f"{what}, {when}: s", "target": "exit code 0", "measured": f"{took:.3g} (exit code {code})", "met": code == 0})
             keep("from_nothing", rows, notes=[f"Commit {commit}, in a new Debian 12 root (debootstrap) with git and the base system only."],
                  shown=len(rows) - 1)

@@ -40,8 +40,8 @@ void refuse_changed_gpus(const std::string& results_path,
   if (differences.empty()) return;
   throw ResultsFileError(
       fmt::format("{} was recorded on other GPUs: {}. Rows of both would stand side by side: "
-                  "measure all again with --rerun all, or go on all "
-                  "the same with --accept-changes",
+                  "measure all again with --rerun all, or go on "
+                  "all the same with --accept-changes",
                   results_path, fmt::join(differences, "; ")));
 }
 

@@ -15,6 +15,7 @@ namespace batchsweep::results {
 //     samples_per_s_per_gpu = samples_per_s / N
 //     tokens_per_s          = tokens / window_s
 //     step_time_median_s, _p95_s, _std_s: the timed steps of the slowest rank; quantiles interpolated linearly, std with n - 1
+//     step_time_median_ci_low_s, _high_s: order statistics of the same steps (results/record/step_statistics.hpp); absent with fewer than 6
 //     samples_per_s_ci_low, _high = samples_per_s / (1 + h), / (1 - h), h from batch means (results/record/step_statistics.hpp); the upper end
 //                             is absent where h >= 1; both with fewer than 8 timed steps. Within this process only.
 //     peaks, rss            = max over the ranks that told theirs

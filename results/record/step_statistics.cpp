@@ -47,8 +47,8 @@ std::optional<double> relative_interval_of_mean(const std::vector<double>& value
 }
 
 std::optional<Interval> interval_of_median(std::vector<double> values) {
-  constexpr std::size_t kExact =
-      1000;  // from there on the normal approximation is closer than one rank
+  // From there on the normal approximation is closer than one rank.
+  constexpr std::size_t kExact = 1000;
   const std::size_t n = values.size();
   std::size_t rank = 0;
   if (n > kExact) {

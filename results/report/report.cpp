@@ -30,8 +30,7 @@ void add_notices(Report& report) {
     if (file.rows_of_older_runs + file.rows_no_longer_asked == 0) continue;
     report.notices.push_back(
         fmt::format("{}: left out {} rows of older runs that count no more and {} that the newest "
-                    "sweep text no "
-                    "longer asks for (--all shows them)",
+                    "sweep text no longer asks for (--all shows them)",
                     file.path, file.rows_of_older_runs, file.rows_no_longer_asked));
   }
   if (report.groups.unknown_outcomes > 0)
@@ -185,8 +184,8 @@ void ReportBuilder::State::tell_what_cannot_be_told() {
                       reported[i].path, file.sweep.why_unknown));
     else if (file.sweep.trial_ids)
       notices.push_back(
-          fmt::format("{}: no row belongs to the newest sweep text as it stands (--set?), so every "
-                      "row that counts is shown",
+          fmt::format("{}: no row belongs to the newest sweep text, so every row that counts "
+                      "is shown; batchsweep run measures those that it asks for",
                       reported[i].path));
     if (file.sweep.reruns.any_filter())
       notices.push_back(

@@ -36,15 +36,13 @@ std::string why_rows_are_missing(const std::string& path) {
     case LockState::kUnsure:
       return fmt::format(
           "{}: a sweep is running on it, or was killed ({}): rows may be missing; \"batchsweep "
-          "run\" "
-          "goes on with a killed one",
+          "run\" goes on with a killed one",
           path, name_of(lock.holder));
     case LockState::kFree:
     case LockState::kDead:
       return fmt::format(
           "{}: a sweep was killed, and the journal beside the file holds rows that it lacks: run "
-          "it "
-          "again (batchsweep run) to take them over, and never delete {}.journal",
+          "it again (batchsweep run) to take them over, and never delete {}.journal",
           path, path);
   }
   return "";

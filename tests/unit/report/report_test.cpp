@@ -147,7 +147,9 @@ TEST(ReportRows, ATextThatCannotBeReadShowsAllRowsAndSaysSo) {
 TEST(ReportRows, RowsThatAllCameFromOtherSettingsAreShownAndThatIsSaid) {
   const Report report = report_on({sample_trial(8), sample_trial(16)});
   EXPECT_EQ(report.groups.rows, 2);
-  EXPECT_THAT(report.notices, Contains(HasSubstr("--set?")));
+  EXPECT_THAT(report.notices,
+              Contains(HasSubstr("no row belongs to the newest sweep text, so every row "
+                                 "that counts is shown; batchsweep run measures")));
 }
 
 TEST(ReportRows, AJournalBesideTheFileIsTold) {
