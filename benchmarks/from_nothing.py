@@ -21,6 +21,7 @@ MOUNTS = """mount -t proc proc "$R/proc"; mount --rbind /sys "$R/sys" 2>/dev/nul
 mount --rbind /dev "$R/dev"; exec chroot "$R" "$@" """
 PASSED_ON = re.compile("^(PIP_(?!CERT)|(http|https|no)_proxy$)", re.IGNORECASE)
 CERTIFICATES = "srv/certificates.pem"
+CLONE = "/srv/a clone"  # a folder with a space is a folder too
 
 
 def in_root(root, command, **how):
@@ -43,14 +44,14 @@ def make_root(base, scratch, certificates):
         shutil.copy(certificates, root / CERTIFICATES)
     bundle = root / "srv" / "batchsweep.bundle"
     subprocess.run(["git", "-C", ROOT, "bundle", "create", "-q", bundle, "HEAD"], check=True)
-    in_root(root, "git clone -q /srv/batchsweep.bundle /srv/batchsweep", check=True)
+    in_root(root, f"git clone -q /srv/batchsweep.bundle '{CLONE}'", check=True)
     return root
 
 
 def run_timed(root, what, log):
     start = time.monotonic()
     with open(log, "ab") as out:
-        done = in_root(root, f"cd /srv/batchsweep && {what}", stdout=out, stderr=out, stdin=subprocess.DEVNULL)
+        done = in_root(root, f"cd '{CLONE}' && {what}", stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     took = time.monotonic() - start
     print(f"{what}: exit code {done.returncode} after {took:.1f} s (output: {log})", flush=True)
     return took, done.returncode

@@ -36,7 +36,7 @@ batchsweep_torch_library(torch_cpu ${torch_root}/lib/libtorch_cpu.so)
 add_library(batchsweep_torch INTERFACE)
 # After the system's folders: LibTorch brings headers of its own fmt, which are not those of the libfmt that is linked.
 target_compile_options(batchsweep_torch INTERFACE
-  "SHELL:-idirafter ${torch_root}/include" "SHELL:-idirafter ${torch_root}/include/torch/csrc/api/include")
+  "SHELL:-idirafter \"${torch_root}/include\"" "SHELL:-idirafter \"${torch_root}/include/torch/csrc/api/include\"")
 # The wheel is built with these; ProcessGroupNCCL.hpp is empty without them.
 target_compile_definitions(batchsweep_torch INTERFACE
   USE_DISTRIBUTED USE_C10D_GLOO USE_C10D_NCCL USE_RPC USE_TENSORPIPE)

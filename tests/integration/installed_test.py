@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An installed tree runs from anywhere: installed, moved, and used from another folder."""
+"""An installed tree runs from anywhere: installed, moved (to a name with a space), and used from another folder."""
 import os
 import pathlib
 import subprocess
@@ -36,9 +36,9 @@ class Installed(Sandbox):
     def setUp(self):
         super().setUp()
         subprocess.run(["cmake", "--install", BUILD, "--prefix", self.folder / "first"], check=True, stdout=subprocess.DEVNULL)
-        (self.folder / "first").rename(self.folder / "moved")
+        (self.folder / "first").rename(self.folder / "moved here")
         self.addCleanup(setattr, harness, "PROGRAM", harness.PROGRAM)
-        harness.PROGRAM = str(self.folder / "moved/bin/batchsweep")
+        harness.PROGRAM = str(self.folder / "moved here/bin/batchsweep")
 
     def outcomes(self):
         with h5py.File(self.folder / "a.h5") as file:
