@@ -41,13 +41,13 @@ std::vector<double> step_times(const std::string& model_name, std::int64_t batch
   spec = sweeps::with_defaults(spec);
   at::manual_seed(1);
   const auto model = train::build_model(spec, c10::kCPU);
-  const auto data = train::open_data(spec, 1, c10::kCPU);
+  const auto data = train::open_data({.spec = spec, .seed = 1});
   const auto optimizer = train::make_optimizer(spec, model->parameters().trained_tensors());
   std::vector<double> times;
   for (int i = 0; i < steps; ++i) {
     const auto start = std::chrono::steady_clock::now();
     optimizer->zero_grad();
-    train::loss_of(*model, data->next()).backward();
+    model->loss(data->next()).backward();
     optimizer->step();
     times.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());

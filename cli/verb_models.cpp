@@ -14,14 +14,25 @@ std::string input_of(const sweeps::ModelInfo& model) {
   return fmt::format("{}x{}x{}", model.channels, model.image_size, model.image_size);
 }
 
+std::string classes_of(const sweeps::ModelInfo& model) {
+  return fmt::format("{}",
+                     model.domain == sweeps::Domain::kText ? model.vocabulary : model.num_classes);
+}
+
+std::vector<std::string_view> heads_of(const sweeps::ModelInfo& model) {
+  std::vector<std::string_view> names;
+  for (const sweeps::Head& head : model.heads) names.push_back(head.name);
+  return names;
+}
+
 Table models_table() {
   Table table{{"model", "input", "classes", "parameters", "multiply-adds", "heads", "source"}, {}};
   for (const sweeps::ModelInfo& model : sweeps::model_table()) {
     const auto adds = model.multiply_adds_per_sample;
     table.rows.push_back(
-        {std::string(model.name), input_of(model), fmt::format("{}", model.num_classes),
+        {std::string(model.name), input_of(model), classes_of(model),
          fmt::format("{}", model.num_parameters), adds ? fmt::format("{:.4g} M", *adds / 1e6) : "",
-         fmt::format("{}", fmt::join(model.heads, ", ")), std::string(model.source)});
+         fmt::format("{}", fmt::join(heads_of(model), ", ")), std::string(model.source)});
   }
   return table;
 }
@@ -34,7 +45,7 @@ Json models_json() {
     entry["domain"] = model.domain == sweeps::Domain::kText ? "text" : "image";
     if (model.domain == sweeps::Domain::kText) {
       entry["max_positions"] = model.max_positions;
-      entry["vocabulary"] = model.num_classes;
+      entry["vocabulary"] = model.vocabulary;
     } else {
       entry["channels"] = model.channels;
       entry["image_size"] = model.image_size;
@@ -43,7 +54,7 @@ Json models_json() {
     entry["num_parameters"] = model.num_parameters;
     if (model.multiply_adds_per_sample)
       entry["multiply_adds_per_sample"] = *model.multiply_adds_per_sample;
-    entry["heads"] = model.heads;
+    entry["heads"] = heads_of(model);
     entry["source"] = model.source;
     list.push_back(std::move(entry));
   }

@@ -13,18 +13,36 @@ namespace batchsweep::sweeps {
 
 enum class Domain { kImage, kText };
 
+// What is asked of a model, which decides the shape of its targets.
+enum class Task {
+  kClassify,      // the class of each sample
+  kSegment,       // the class of each pixel
+  kMaskedTokens,  // the tokens that were hidden
+  kNextToken,     // of every token the one behind it
+  kAnswerSpan,    // where in the sequence the answer begins and ends
+  kTranslate,     // a second sequence
+};
+
+// What a model of language may end in.
+struct Head {
+  std::string_view name;
+  Task task;
+};
+
 struct ModelInfo {
   std::string_view name;
-  Domain domain;
-  std::int64_t image_size;       // side of the square input; 0 for text
-  std::int64_t channels;
-  std::int64_t num_classes;      // default; for text the vocabulary
-  std::int64_t min_image_size;   // smallest side that the network accepts; 0 for text
-  std::int64_t max_positions;    // longest sequence; 0 for images
-  std::int64_t num_parameters;   // at the defaults
+  Domain domain = Domain::kImage;
+  Task task = Task::kClassify;       // with the first head
+  std::int64_t image_size = 0;       // side of the square input; 0 for text
+  std::int64_t channels = 0;         // of images
+  std::int64_t num_classes = 0;      // default, of kClassify and kSegment
+  std::int64_t min_image_size = 0;   // smallest side that the network accepts; 0 for text
+  std::int64_t vocabulary = 0;       // of text
+  std::int64_t max_positions = 0;    // longest sequence; 0 for images
+  std::int64_t num_parameters = 0;   // at the defaults
   std::optional<double> multiply_adds_per_sample;  // forward, at the defaults; formula: model_table.cpp
-  std::vector<std::string_view> heads;             // first = default
-  std::string_view source;       // "torchvision resnet18"
+  std::vector<Head> heads;        // first = default; empty: there is no choice
+  std::string_view source;        // "torchvision resnet18"
   std::optional<double> dropout;  // default; absent: the network has none
 };
 

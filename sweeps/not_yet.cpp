@@ -25,7 +25,7 @@ constexpr auto kNotYet = std::to_array<NotYet>({
     {"cluster", "", true},
     {"cudnn_benchmark", "false"},
     {"data", "synthetic,fashion-mnist,text:*"},
-    {"head", "mlm"},
+    {"head", "mlm,lm"},
     {"largest", "numbers", true},  // of batch_size
     {"memory_format", "contiguous"},
     {"num_nodes", "min", true},

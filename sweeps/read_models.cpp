@@ -42,8 +42,8 @@ void read_source(TableReader& table, const std::string& name, TrialSpec& model,
     if (find_model(*source) == nullptr && !context.rehearsal) {
       context.findings.add(
           node->place, table.key("source"),
-          fmt::format("unknown model \"{}\"{}; built in: {}", *source,
-                      did_you_mean(*source, built_in_names()), fmt::join(built_in_names(), ", ")));
+          fmt::format("unknown model \"{}\"{}; batchsweep models lists those built in", *source,
+                      did_you_mean(*source, built_in_names())));
     }
   }
 }

@@ -7,6 +7,15 @@ const ModelInfo* model_of(const TrialSpec& spec) {
   return find_model(spec.model_source.empty() ? spec.model : spec.model_source);
 }
 
+Task task_of(const TrialSpec& spec) {
+  const ModelInfo* model = model_of(spec);
+  if (model == nullptr) return Task::kClassify;
+  for (const Head& head : model->heads) {
+    if (head.name == spec.model_head) return head.task;
+  }
+  return model->task;
+}
+
 TrialDefaults defaults_of(const TrialSpec& spec) {
   const ModelInfo* model = model_of(spec);
   if (model != nullptr && model->domain == Domain::kText) {
@@ -15,7 +24,8 @@ TrialDefaults defaults_of(const TrialSpec& spec) {
             .momentum = 0,
             .weight_decay = 0.01,
             .image_size = std::nullopt,
-            .num_classes = std::nullopt,
+            .num_classes =
+                task_of(spec) == Task::kClassify ? std::optional(model->num_classes) : std::nullopt,
             .sequence_length = 128,
             .dropout = model->dropout};
   }

@@ -17,6 +17,9 @@ namespace batchsweep::sweeps {
 // The built-in behind the spec's model; nullptr for scripts and for the free names of a rehearsal.
 [[nodiscard]] const ModelInfo* model_of(const TrialSpec& spec);
 
+// What the trial asks of a built-in model, by its head. Of scripts: a class of each sample.
+[[nodiscard]] Task task_of(const TrialSpec& spec);
+
 struct TrialDefaults {
   std::string_view optimizer;
   double learning_rate = 0;

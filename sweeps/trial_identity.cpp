@@ -103,7 +103,7 @@ std::string canonical_text(const TrialSpec& spec, const SweepSpec& sweep) {
   lines.add_unless(by_default.gradient_accumulation_steps, "gradient_accumulation_steps",
                    spec.gradient_accumulation_steps);
   const bool first_head = spec.model_head.empty() || (model != nullptr && !model->heads.empty() &&
-                                                      model->heads.front() == spec.model_head);
+                                                      model->heads.front().name == spec.model_head);
   if (!first_head) lines.add("head", spec.model_head);
   add_image_size(lines, spec, defaults, images);
   lines.add_unless(defaults.learning_rate, "learning_rate", spec.learning_rate);
@@ -113,7 +113,8 @@ std::string canonical_text(const TrialSpec& spec, const SweepSpec& sweep) {
   lines.add("model", model_identity(spec, sweep));
   if (spec.optimizer.value_or(std::string(defaults.optimizer)) == "sgd")
     lines.add_unless(defaults.momentum, "momentum", spec.momentum);
-  if (images) lines.add_unless(defaults.num_classes.value_or(0), "num_classes", spec.num_classes);
+  if (images || task_of(spec) == Task::kClassify)
+    lines.add_unless(defaults.num_classes.value_or(0), "num_classes", spec.num_classes);
   lines.add_unless(by_default.num_nodes, "num_nodes", spec.num_nodes);
   lines.add_unless(defaults.optimizer, "optimizer", spec.optimizer);
   lines.add_unless(to_text(by_default.origin), "origin", to_text(spec.origin));

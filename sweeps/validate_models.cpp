@@ -186,8 +186,8 @@ void check_model_names(const SweepSpec& sweep, const PlacedSweep& placed, Findin
     for (const AxisValue& name : models->values) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       findings.add(models->place, models->key,
-                   fmt::format("unknown model \"{}\"{}; known: {}", name, did_you_mean(name, known),
-                               fmt::join(known, ", ")));
+                   fmt::format("unknown model \"{}\"{}; batchsweep models lists those built in",
+                               name, did_you_mean(name, known)));
     }
   }
 }

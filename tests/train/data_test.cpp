@@ -26,7 +26,8 @@ sweeps::TrialSpec spec_of(const std::string& model, const std::string& data,
 }
 
 std::unique_ptr<DataSource> open(const sweeps::TrialSpec& spec, std::uint64_t seed = 1) {
-  return open_data(sweeps::with_defaults(spec), seed, c10::kCPU);
+  const sweeps::TrialSpec full = sweeps::with_defaults(spec);
+  return open_data({.spec = full, .seed = seed});
 }
 
 std::string message_of(const sweeps::TrialSpec& spec) {

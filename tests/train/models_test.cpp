@@ -68,12 +68,12 @@ void expect_reference(const sweeps::TrialSpec& spec, const Batch& batch) {
   EXPECT_EQ(model->parameters().count(), reference.at("num_parameters").get<std::int64_t>());
 
   set_weights(*model);
-  const at::Tensor scores = model->forward(batch.input).flatten(0, -2).slice(1, 0, 5).flatten();
+  const at::Tensor scores = model->forward(batch).flatten(0, -2).slice(1, 0, 5).flatten();
   const at::Tensor wanted =
       at::tensor(reference.at("scores").get<std::vector<double>>(), at::kFloat);
   EXPECT_LT((scores - wanted).abs().max().item<double>(), 2e-4);
 
-  const at::Tensor loss = loss_of(*model, batch);
+  const at::Tensor loss = model->loss(batch);
   loss.backward();
   EXPECT_NEAR(loss.item<double>(), reference.at("loss").get<double>(), 1e-4);
   double largest = 0;
@@ -109,7 +109,8 @@ TEST(Models, BertTinyIsHuggingFaces) {
 
 TEST(Models, AllOfTheTableAreBuiltWithTheParametersItNames) {
   for (const sweeps::ModelInfo& info : sweeps::model_table()) {
-    EXPECT_EQ(build(spec_of(std::string(info.name)))->parameters().count(), info.num_parameters)
+    const auto spec = sweeps::with_defaults(spec_of(std::string(info.name)));
+    EXPECT_EQ(build_model(spec, c10::kMeta)->parameters().count(), info.num_parameters)
         << info.name;
   }
 }
@@ -122,7 +123,8 @@ TEST(Models, TakeTheSmallestImagesThatTheTableNames) {
     const auto model = build(spec);
     const at::Tensor image =
         at::zeros({2, info.channels, info.min_image_size, info.min_image_size});
-    EXPECT_EQ(model->forward(image).sizes(), at::IntArrayRef({2, info.num_classes})) << info.name;
+    EXPECT_EQ(model->forward({.input = image}).sizes(), at::IntArrayRef({2, info.num_classes}))
+        << info.name;
   }
 }
 
@@ -147,7 +149,7 @@ TEST(Models, RefuseWhatTheyCannotDo) {
   long_text.sequence_length = 513;
   EXPECT_THROW(build(long_text), TrialFailed);
   const auto resnet = build(spec_of("resnet18"));
-  EXPECT_THROW(static_cast<void>(resnet->forward(at::zeros({1, 3, 28, 28}))),
+  EXPECT_THROW(static_cast<void>(resnet->forward({.input = at::zeros({1, 3, 28, 28})})),
                Unsupported);  // one value a channel in layer4
 }
 

@@ -14,22 +14,38 @@ std::int64_t fan(const at::Tensor& weight, std::int64_t dimension) {
   return weight.size(dimension) * taps;
 }
 
+at::Tensor make(const ModelOptions& options, at::IntArrayRef shape) {
+  const bool last = options.channels_last && shape.size() == 4;
+  return at::empty(shape, at::TensorOptions()
+                              .dtype(options.type)
+                              .device(options.device)
+                              .memory_format(last ? at::MemoryFormat::ChannelsLast
+                                                  : at::MemoryFormat::Contiguous));
+}
+
 void fill(at::Tensor& tensor, Initial initial, std::int64_t fan_in) {
-  switch (initial) {
-    case Initial::kZeros:
-      tensor.zero_();
+  const auto in = [&] { return static_cast<double>(fan_in > 0 ? fan_in : fan(tensor, 1)); };
+  const auto out = [&] { return static_cast<double>(fan(tensor, 0)); };
+  switch (initial.kind) {
+    case Initial::Kind::kConstant:
+      tensor.fill_(initial.value);
       return;
-    case Initial::kOnes:
-      tensor.fill_(1);
+    case Initial::Kind::kNormal:
+      tensor.normal_(0, initial.value);
       return;
-    case Initial::kNormal002:
-      tensor.normal_(0, 0.02);
+    case Initial::Kind::kKaimingNormalOut:
+      tensor.normal_(0, std::sqrt(2 / out()));
       return;
-    case Initial::kKaimingNormalOut:
-      tensor.normal_(0, std::sqrt(2.0 / static_cast<double>(fan(tensor, 0))));
+    case Initial::Kind::kKaimingNormalIn:
+      tensor.normal_(0, std::sqrt(2 / in()));
       return;
-    case Initial::kUniformFanIn: {
-      const double bound = 1 / std::sqrt(static_cast<double>(fan_in > 0 ? fan_in : fan(tensor, 1)));
+    case Initial::Kind::kXavierUniform: {
+      const double bound = std::sqrt(6 / (in() + out()));
+      tensor.uniform_(-bound, bound);
+      return;
+    }
+    case Initial::Kind::kUniformFanIn: {
+      const double bound = 1 / std::sqrt(in());
       tensor.uniform_(-bound, bound);
       return;
     }
@@ -40,7 +56,7 @@ void fill(at::Tensor& tensor, Initial initial, std::int64_t fan_in) {
 
 at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Initial initial,
                            std::int64_t fan_in) {
-  at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(at::kFloat).device(device_));
+  at::Tensor tensor = make(options_, shape);
   fill(tensor, initial, fan_in);
   tensor.requires_grad_(true);
   trained_.push_back({name, tensor});
@@ -48,14 +64,15 @@ at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Initi
 }
 
 at::Tensor Parameters::add_buffer(const std::string& name, at::IntArrayRef shape, Initial initial) {
-  at::Tensor tensor = at::empty(shape, at::TensorOptions().dtype(at::kFloat).device(device_));
+  at::Tensor tensor = make(options_, shape);
   fill(tensor, initial, 0);
   buffers_.push_back({name, tensor});
   return tensor;
 }
 
 at::Tensor Parameters::add_counter(const std::string& name) {
-  buffers_.push_back({name, at::zeros({}, at::TensorOptions().dtype(at::kLong).device(device_))});
+  buffers_.push_back(
+      {name, at::zeros({}, at::TensorOptions().dtype(at::kLong).device(options_.device))});
   return buffers_.back().tensor;
 }
 

@@ -36,7 +36,7 @@ at::Tensor accumulate_gradients(const TrainingParts& with, const Batch& batch,
   at::Tensor loss;
   {
     const Autocast autocast = with.precision.for_forward();
-    loss = loss_of(with.model, batch) / static_cast<double>(micro_steps);
+    loss = with.model.loss(batch) / static_cast<double>(micro_steps);
   }
   loss.backward();
   return loss.detach();

@@ -69,7 +69,13 @@ void set_up_and_train(const protocol::TrialInput& input, const std::string& prog
 
   at::manual_seed(input.seed);
   const auto model = build_model(spec, device.where());
-  const auto data = open_data(spec, input.seed, device.where());
+  const auto data = open_data({.spec = spec,
+                               .seed = input.seed,
+                               .device = device.where(),
+                               .type = model->parameters().options().type,
+                               .format = model->parameters().options().channels_last
+                                             ? at::MemoryFormat::ChannelsLast
+                                             : at::MemoryFormat::Contiguous});
   const auto optimizer = make_optimizer(spec, model->parameters().trained_tensors());
   report.measured.num_parameters = static_cast<double>(model->parameters().count());
   report.measured.setup_s = seconds_since_process_start();

@@ -195,8 +195,8 @@ TEST(SweepFileErrors, Names) {
        "x.toml: line 3, column 9: sweep.order: expected one of auto, grid, shuffled, found "
        "\"random\""},
       {kHead + "[grid]\nmodel = \"resnet81\"\nbatch_size = 8\n",
-       "x.toml: line 4, column 9: grid.model: unknown model \"resnet81\", did you mean resnet18; "
-       "known: resnet18, lenet, bert-tiny"},
+       "x.toml: line 4, column 9: grid.model: unknown model \"resnet81\", did you mean resnet18 "
+       "or resnet34 or resnet50; batchsweep models lists those built in"},
       {kBase + "gpu = \"A100\"\n",
        "x.toml: line 6, column 7: grid.gpu: \"A100\" is not exact: did you mean A100 40GB PCIe, "
        "A100 40GB SXM, A100 80GB PCIe, A100 80GB SXM"},
@@ -342,7 +342,7 @@ TEST(SweepFileErrors, RulesBetweenKeys) {
        "built-in model"},
       {kBase + "[model.mine]\nsource = \"resnet81\"\n",
        "x.toml: line 7, column 10: model.mine.source: unknown model \"resnet81\", did you mean "
-       "resnet18; built in: resnet18, lenet, bert-tiny"},
+       "resnet18 or resnet34 or resnet50; batchsweep models lists those built in"},
       {kBase + "[model.mine]\nsource = \"resnet18\"\nhead = \"mlm\"\ninput = { shape = [3] }\n",
        "x.toml: line 8, column 8: model.mine.head: resnet18 has one head only\nx.toml: line 9, "
        "column 9: model.mine.input: only for a \"script:FILE\": built-in models know their own"},
@@ -410,7 +410,7 @@ TEST(SweepFileErrors, WhatDoesNotExistYetIsRefusedByName) {
        "x.toml: line 7, column 10: model.mine.source: \"script:n.pt\" is not available "
        "yet\nx.toml: line 10, column 11: model.mine.weights: \"w.safetensors\" is not available "
        "yet\nx.toml: line 11, column 8: model.mine.head: \"qa\" is not available yet (available: "
-       "mlm)"},
+       "mlm, lm)"},
       {kBase + "[trial]\ndata = \"images:/\"\n",
        "x.toml: line 7, column 8: trial.data: \"images:/\" is not available yet (available: "
        "synthetic, fashion-mnist, text:*)"},
@@ -421,8 +421,9 @@ TEST(SweepFileErrors, AllFindingsAtOnceInTheOrderOfTheFile) {
   EXPECT_EQ(finding(kHead + "sead = 1\n[grid]\nmodel = \"resnet81\"\nbatch_size = "
                             "0\n[trial]\nwarmup_step = 5\ntime_limit = 5\n"),
             "x.toml: line 3, column 1: sweep.sead: unknown key, did you mean seed\nx.toml: line 5, "
-            "column 9: grid.model: unknown model \"resnet81\", did you mean resnet18; known: "
-            "resnet18, lenet, bert-tiny\nx.toml: line 6, column 14: grid.batch_size: expected at "
+            "column 9: grid.model: unknown model \"resnet81\", did you mean resnet18 or "
+            "resnet34 or resnet50; batchsweep models lists those built in\nx.toml: line 6, column "
+            "14: grid.batch_size: expected at "
             "least 1, found 0\nx.toml: line 8, column 1: trial.warmup_step: unknown key, did you "
             "mean warmup_steps\nx.toml: line 9, column 14: trial.time_limit: expected a time with "
             "a unit, such as \"30 s\" or \"10 min\", found 5");

@@ -11,9 +11,11 @@ namespace batchsweep::train {
 inline constexpr std::int64_t kIgnored = -100;  // a target that is not asked for
 
 struct Batch {
-  at::Tensor input;   // images [n, channels, height, width] or tokens [n, length]
-  at::Tensor target;  // classes [n], or the true token where one was hidden and kIgnored elsewhere
-                      // [n, length]
+  at::Tensor input;  // images [n, channels, height, width] or tokens [n, length]
+  // By the task: classes [n]; classes of pixels [n, height, width]; the true token where one was
+  // hidden and kIgnored elsewhere, or the next one [n, length]; begin and end of the answer [n, 2];
+  // the tokens of the translation [n, length].
+  at::Tensor target;
   std::int64_t samples = 0;
   std::int64_t tokens = 0;  // 0 for images
 };

@@ -7,14 +7,14 @@
 
 namespace batchsweep::train {
 
-std::unique_ptr<DataSource> open_data(const sweeps::TrialSpec& spec, std::uint64_t seed,
-                                      c10::Device device) {
-  if (spec.data == "synthetic") return open_synthetic(spec, seed, device);
-  if (spec.data == "fashion-mnist") return open_fashion_mnist(spec, seed, device);
-  if (spec.data.starts_with("text:")) return open_text(spec, seed, device);
+std::unique_ptr<DataSource> open_data(const DataRequest& request) {
+  const std::string& data = request.spec.data;
+  if (data == "synthetic") return open_synthetic(request);
+  if (data == "fashion-mnist") return open_fashion_mnist(request);
+  if (data.starts_with("text:")) return open_text(request);
   throw TrialFailed(fmt::format(
       "this batchsweep-trial has no data '{}': it has synthetic, fashion-mnist and text:FILE",
-      spec.data));
+      data));
 }
 
 }  // namespace batchsweep::train

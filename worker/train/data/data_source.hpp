@@ -5,6 +5,8 @@
 #pragma once
 
 #include <c10/core/Device.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <memory>
@@ -20,18 +22,22 @@ class DataSource {
   [[nodiscard]] virtual Batch next() = 0;
 };
 
-// `spec` with its defaults filled in. Throws TrialFailed where the data is missing, too small for
-// the batch, or unfit for the model.
-[[nodiscard]] std::unique_ptr<DataSource> open_data(const sweeps::TrialSpec& spec,
-                                                    std::uint64_t seed, c10::Device device);
+// What batches are asked for.
+struct DataRequest {
+  const sweeps::TrialSpec& spec;  // with its defaults filled in
+  std::uint64_t seed = 0;
+  c10::Device device = c10::Device(c10::kCPU);
+  // Of images: the type of the model's weights and the trial's memory_format.
+  c10::ScalarType type = c10::ScalarType::Float;
+  c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
+};
+
+// Throws TrialFailed where the data is missing, damaged, too small for the batch, or unfit for the
+// model.
+[[nodiscard]] std::unique_ptr<DataSource> open_data(const DataRequest& request);
 
 // The kinds.
-[[nodiscard]] std::unique_ptr<DataSource> open_synthetic(const sweeps::TrialSpec& spec,
-                                                         std::uint64_t seed, c10::Device device);
-[[nodiscard]] std::unique_ptr<DataSource> open_fashion_mnist(const sweeps::TrialSpec& spec,
-                                                             std::uint64_t seed,
-                                                             c10::Device device);
-[[nodiscard]] std::unique_ptr<DataSource> open_text(const sweeps::TrialSpec& spec,
-                                                    std::uint64_t seed, c10::Device device);
+using OpenData = std::unique_ptr<DataSource>(const DataRequest& request);
+OpenData open_synthetic, open_fashion_mnist, open_text;
 
 }  // namespace batchsweep::train

@@ -69,16 +69,18 @@ Bytes read_idx(const std::string& name, std::uint32_t magic, std::size_t dimensi
 
 class FashionMnist final : public DataSource {
  public:
-  FashionMnist(const sweeps::TrialSpec& spec, std::int64_t channels, std::uint64_t seed,
-               c10::Device device)
+  FashionMnist(const DataRequest& request, std::int64_t channels)
       : images_(read_idx("train-images-idx3-ubyte.gz", 0x803, 3, kPixels)),
         labels_(read_idx("train-labels-idx1-ubyte.gz", 0x801, 1, 1)),
-        order_(static_cast<std::int64_t>(labels_.size()), spec.batch_size, seed, "fashion-mnist"),
-        batch_size_(spec.batch_size),
+        order_(static_cast<std::int64_t>(labels_.size()), request.spec.batch_size, request.seed,
+               "fashion-mnist"),
+        batch_size_(request.spec.batch_size),
         channels_(channels),
-        height_(*spec.image_height),
-        width_(*spec.image_width),
-        device_(device) {
+        height_(*request.spec.image_height),
+        width_(*request.spec.image_width),
+        device_(request.device),
+        type_(request.type),
+        format_(request.format) {
     if (images_.size() != labels_.size() * kPixels)
       throw TrialFailed("fashion-mnist has not one label an image");
   }
@@ -105,19 +107,21 @@ class FashionMnist final : public DataSource {
     if (height_ != kSide || width_ != kSide) {
       images = at::upsample_bilinear2d(images, {height_, width_}, /*align_corners=*/false);
     }
-    return images.expand({-1, channels_, -1, -1}).contiguous();
+    return images.to(type_).expand({-1, channels_, -1, -1}).contiguous(format_);
   }
 
   Bytes images_, labels_;
   SampleOrder order_;
   std::int64_t batch_size_, channels_, height_, width_;
   c10::Device device_;
+  at::ScalarType type_;
+  at::MemoryFormat format_;
 };
 
 }  // namespace
 
-std::unique_ptr<DataSource> open_fashion_mnist(const sweeps::TrialSpec& spec, std::uint64_t seed,
-                                               c10::Device device) {
+std::unique_ptr<DataSource> open_fashion_mnist(const DataRequest& request) {
+  const sweeps::TrialSpec& spec = request.spec;
   const sweeps::ModelInfo* model = sweeps::model_of(spec);
   if (model == nullptr || model->domain != sweeps::Domain::kImage) {
     throw TrialFailed(fmt::format("fashion-mnist is images, {} is no model of images", spec.model));
@@ -126,7 +130,7 @@ std::unique_ptr<DataSource> open_fashion_mnist(const sweeps::TrialSpec& spec, st
     throw TrialFailed(fmt::format("num_classes {} is too few for fashion-mnist's {}",
                                   *spec.num_classes, kClasses));
   }
-  return std::make_unique<FashionMnist>(spec, model->channels, seed, device);
+  return std::make_unique<FashionMnist>(request, model->channels);
 }
 
 }  // namespace batchsweep::train

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// text:FILE for masked language modelling: each byte is a token, each stretch of sequence_length
-// bytes a sample (the rest is left out). A sample's masks follow from the seed and its number in
-// the trial, so they do not depend on how samples are cut into batches.
+// text:FILE: each byte is a token, each stretch of sequence_length bytes a sample (the rest is left
+// out). What is hidden of a sample follows from the seed and its number in the trial, so it does
+// not depend on how samples are cut into batches.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include "worker/train/data/data_source.hpp"
 #include "worker/train/data/masked_tokens.hpp"
 #include "worker/train/data/sample_order.hpp"
+#include "worker/train/data/token_targets.hpp"
 #include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
@@ -31,18 +32,20 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-class MaskedText final : public DataSource {
+class Text final : public DataSource {
  public:
-  MaskedText(const sweeps::TrialSpec& spec, std::int64_t vocabulary, std::uint64_t seed,
-             c10::Device device)
-      : text_(read_text(spec.data.substr(kPrefix.size()))),
-        length_(*spec.sequence_length),
-        order_(static_cast<std::int64_t>(text_.size()) / length_, spec.batch_size, seed,
-               fmt::format("{} ({} bytes in sequences of {})", spec.data, text_.size(), length_)),
-        batch_size_(spec.batch_size),
+  Text(const DataRequest& request, std::int64_t vocabulary)
+      : text_(read_text(request.spec.data.substr(kPrefix.size()))),
+        length_(*request.spec.sequence_length),
+        order_(static_cast<std::int64_t>(text_.size()) / length_, request.spec.batch_size,
+               request.seed,
+               fmt::format("{} ({} bytes in sequences of {})", request.spec.data, text_.size(),
+                           length_)),
+        task_(sweeps::task_of(request.spec)),
+        batch_size_(request.spec.batch_size),
         vocabulary_(vocabulary),
-        seed_(seed),
-        device_(device) {}
+        seed_(request.seed),
+        device_(request.device) {}
 
   Batch next() override {
     const auto tokens = at::empty({batch_size_, length_}, at::kLong);
@@ -66,13 +69,14 @@ class MaskedText final : public DataSource {
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       tokens[i] = kFirstByteToken + static_cast<unsigned char>(bytes[i]);
     }
-    hide_tokens(tokens, targets, vocabulary_,
+    set_targets(task_, tokens, targets, vocabulary_,
                 mixed_seed(seed_, static_cast<std::uint64_t>(place.number)));
   }
 
   std::string text_;
   std::int64_t length_;
   SampleOrder order_;
+  sweeps::Task task_;
   std::int64_t batch_size_, vocabulary_;
   std::uint64_t seed_;
   c10::Device device_;
@@ -80,13 +84,13 @@ class MaskedText final : public DataSource {
 
 }  // namespace
 
-std::unique_ptr<DataSource> open_text(const sweeps::TrialSpec& spec, std::uint64_t seed,
-                                      c10::Device device) {
+std::unique_ptr<DataSource> open_text(const DataRequest& request) {
+  const sweeps::TrialSpec& spec = request.spec;
   const sweeps::ModelInfo* model = sweeps::model_of(spec);
   if (model == nullptr || model->domain != sweeps::Domain::kText) {
     throw TrialFailed(fmt::format("{} is text, {} is no model of language", spec.data, spec.model));
   }
-  return std::make_unique<MaskedText>(spec, model->num_classes, seed, device);
+  return std::make_unique<Text>(request, model->vocabulary);
 }
 
 }  // namespace batchsweep::train

@@ -15,43 +15,43 @@
 namespace batchsweep::train {
 namespace {
 
-constexpr auto kWeight = Initial::kNormal002;
+constexpr auto kWeight = Initial::normal(0.02);
+constexpr auto kBias = Initial::kZeros;
 constexpr double kEpsilon = 1e-12;  // of the layer norms
 
 struct BertShape {
-  std::int64_t vocabulary, positions, layers, hidden, heads, intermediate;
-  double dropout;
+  std::int64_t layers, hidden, heads, intermediate;
+  std::int64_t vocabulary = 0, positions = 0;
+  double dropout = 0;
 };
 
 class BertLayer {
  public:
   BertLayer(Parameters& parameters, const std::string& name, const BertShape& shape)
-      : query_(parameters, name + ".attention.self.query", shape.hidden, shape.hidden, kWeight),
-        key_(parameters, name + ".attention.self.key", shape.hidden, shape.hidden, kWeight),
-        value_(parameters, name + ".attention.self.value", shape.hidden, shape.hidden, kWeight),
-        output_(parameters, name + ".attention.output.dense", shape.hidden, shape.hidden, kWeight),
+      : query_(parameters, name + ".attention.self.query", shape.hidden, shape.hidden, kWeight,
+               kBias),
+        key_(parameters, name + ".attention.self.key", shape.hidden, shape.hidden, kWeight, kBias),
+        value_(parameters, name + ".attention.self.value", shape.hidden, shape.hidden, kWeight,
+               kBias),
+        output_(parameters, name + ".attention.output.dense", shape.hidden, shape.hidden, kWeight,
+                kBias),
         output_norm_(parameters, name + ".attention.output.LayerNorm", shape.hidden, kEpsilon),
-        wide_(parameters, name + ".intermediate.dense", shape.hidden, shape.intermediate, kWeight),
-        narrow_(parameters, name + ".output.dense", shape.intermediate, shape.hidden, kWeight),
+        wide_(parameters, name + ".intermediate.dense", shape.hidden, shape.intermediate, kWeight,
+              kBias),
+        narrow_(parameters, name + ".output.dense", shape.intermediate, shape.hidden, kWeight,
+                kBias),
         narrow_norm_(parameters, name + ".output.LayerNorm", shape.hidden, kEpsilon),
         heads_(shape.heads),
-        dropout_(shape.dropout) {}
+        dropout_(parameters, shape.dropout) {}
 
   at::Tensor operator()(const at::Tensor& input) const {
-    const at::Tensor attended =
-        output_norm_(at::dropout(output_(attention(input)), dropout_, true) + input);
-    return narrow_norm_(at::dropout(narrow_(at::gelu(wide_(attended))), dropout_, true) + attended);
+    const at::Tensor attended = output_norm_(dropout_(output_(attention(input))) + input);
+    return narrow_norm_(dropout_(narrow_(at::gelu(wide_(attended)))) + attended);
   }
 
  private:
   at::Tensor attention(const at::Tensor& input) const {
-    const auto by_head = [&](const at::Tensor& x) {
-      return x.view({x.size(0), x.size(1), heads_, -1}).transpose(1, 2);
-    };
-    const at::Tensor context =
-        at::scaled_dot_product_attention(by_head(query_(input)), by_head(key_(input)),
-                                         by_head(value_(input)), /*attn_mask=*/{}, dropout_);
-    return context.transpose(1, 2).reshape(input.sizes());
+    return attend(query_(input), key_(input), value_(input), heads_, dropout_);
   }
 
   Linear query_, key_, value_, output_;
@@ -59,13 +59,13 @@ class BertLayer {
   Linear wide_, narrow_;
   LayerNorm narrow_norm_;
   std::int64_t heads_;
-  double dropout_;
+  Dropout dropout_;
 };
 
 class BertForMaskedLm final : public Model {
  public:
-  BertForMaskedLm(const BertShape& shape, c10::Device device)
-      : Model(device),
+  BertForMaskedLm(const BertShape& shape, const ModelOptions& options)
+      : Model(options),
         words_(embedding("word", shape.vocabulary, shape.hidden)),
         positions_(embedding("position", shape.positions, shape.hidden)),
         types_(embedding("token_type", 2, shape.hidden)),
@@ -74,15 +74,15 @@ class BertForMaskedLm final : public Model {
         decoder_bias_(
             mutable_parameters().add("cls.predictions.bias", {shape.vocabulary}, Initial::kZeros)),
         transform_(mutable_parameters(), "cls.predictions.transform.dense", shape.hidden,
-                   shape.hidden, kWeight),
+                   shape.hidden, kWeight, kBias),
         transform_norm_(mutable_parameters(), "cls.predictions.transform.LayerNorm", shape.hidden,
                         kEpsilon),
-        dropout_(shape.dropout) {
+        dropout_(parameters(), shape.dropout) {
     words_.detach()[0].zero_();  // the padding token's row
   }
 
-  at::Tensor forward(const at::Tensor& tokens) override {
-    const at::Tensor x = transform_norm_(at::gelu(transform_(encode(tokens))));
+  at::Tensor forward(const Batch& batch) override {
+    const at::Tensor x = transform_norm_(at::gelu(transform_(encode(batch.input))));
     return at::linear(x, words_, decoder_bias_);
   }
 
@@ -105,7 +105,7 @@ class BertForMaskedLm final : public Model {
     at::Tensor x = at::embedding(words_, tokens, /*padding_idx=*/0);
     x = x + at::embedding(types_, at::zeros_like(tokens));  // one sequence: all of type 0
     x = x + at::embedding(positions_, position);
-    x = at::dropout(embedding_norm_(x), dropout_, true);
+    x = dropout_(embedding_norm_(x));
     for (const BertLayer& layer : layers_) x = layer(x);
     return x;
   }
@@ -116,25 +116,29 @@ class BertForMaskedLm final : public Model {
   at::Tensor decoder_bias_;
   Linear transform_;
   LayerNorm transform_norm_;
-  double dropout_;
+  Dropout dropout_;
 };
+
+BertShape shape_of(const std::string& name) {
+  if (name == "bert-tiny") return {.layers = 2, .hidden = 128, .heads = 2, .intermediate = 512};
+  if (name == "bert-base-uncased")
+    return {.layers = 12, .hidden = 768, .heads = 12, .intermediate = 3072};
+  return {.layers = 24, .hidden = 1024, .heads = 16, .intermediate = 4096};
+}
 
 }  // namespace
 
-std::unique_ptr<Model> build_bert_tiny(const sweeps::TrialSpec& spec, c10::Device device) {
-  const sweeps::ModelInfo& info = *sweeps::find_model("bert-tiny");
+std::unique_ptr<Model> build_bert(const sweeps::TrialSpec& spec, const ModelOptions& options) {
+  const sweeps::ModelInfo& info = *sweeps::find_model(spec.model_source);
   if (*spec.sequence_length > info.max_positions) {
-    throw TrialFailed(fmt::format("sequence_length {} is over bert-tiny's {} positions",
-                                  *spec.sequence_length, info.max_positions));
+    throw TrialFailed(fmt::format("sequence_length {} is over {}'s {} positions",
+                                  *spec.sequence_length, spec.model_source, info.max_positions));
   }
-  const BertShape shape{.vocabulary = info.num_classes,
-                        .positions = info.max_positions,
-                        .layers = 2,
-                        .hidden = 128,
-                        .heads = 2,
-                        .intermediate = 512,
-                        .dropout = *spec.dropout};
-  return std::make_unique<BertForMaskedLm>(shape, device);
+  BertShape shape = shape_of(spec.model_source);
+  shape.vocabulary = info.vocabulary;
+  shape.positions = info.max_positions;
+  shape.dropout = *spec.dropout;
+  return std::make_unique<BertForMaskedLm>(shape, options);
 }
 
 }  // namespace batchsweep::train

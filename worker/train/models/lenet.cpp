@@ -14,33 +14,33 @@ std::int64_t features_side(std::int64_t side) { return (side / 2 - 4) / 2; }
 
 class Lenet final : public Model {
  public:
-  Lenet(std::int64_t height, std::int64_t width, std::int64_t classes, c10::Device device)
-      : Model(device),
+  Lenet(std::int64_t height, std::int64_t width, std::int64_t classes, const ModelOptions& options)
+      : Model(options),
         conv1_(mutable_parameters(), "conv1", {.in = 1, .out = 6, .kernel = 5, .padding = 2},
                kWeight, kBias),
         conv2_(mutable_parameters(), "conv2", {.in = 6, .out = 16, .kernel = 5}, kWeight, kBias),
         fc1_(mutable_parameters(), "fc1", 16 * features_side(height) * features_side(width), 120,
-             kWeight),
-        fc2_(mutable_parameters(), "fc2", 120, 84, kWeight),
-        fc3_(mutable_parameters(), "fc3", 84, classes, kWeight) {}
+             kWeight, kBias),
+        fc2_(mutable_parameters(), "fc2", 120, 84, kWeight, kBias),
+        fc3_(mutable_parameters(), "fc3", 84, classes, kWeight, kBias) {}
 
-  at::Tensor forward(const at::Tensor& input) override {
-    at::Tensor x = at::max_pool2d(at::relu(conv1_(input)), 2);
+  at::Tensor forward(const Batch& batch) override {
+    at::Tensor x = at::max_pool2d(at::relu(conv1_(batch.input)), 2);
     x = at::max_pool2d(at::relu(conv2_(x)), 2).flatten(1);
     return fc3_(at::relu(fc2_(at::relu(fc1_(x)))));
   }
 
  private:
   static constexpr auto kWeight = Initial::kUniformFanIn;
-  static constexpr auto kBias = Convolution::Bias::kUniform;
+  static constexpr auto kBias = Initial::kUniformFanIn;
   Convolution conv1_, conv2_;
   Linear fc1_, fc2_, fc3_;
 };
 
 }  // namespace
 
-std::unique_ptr<Model> build_lenet(const sweeps::TrialSpec& spec, c10::Device device) {
-  return std::make_unique<Lenet>(*spec.image_height, *spec.image_width, *spec.num_classes, device);
+std::unique_ptr<Model> build_lenet(const sweeps::TrialSpec& spec, const ModelOptions& options) {
+  return std::make_unique<Lenet>(*spec.image_height, *spec.image_width, *spec.num_classes, options);
 }
 
 }  // namespace batchsweep::train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as the training loop sees it: named tensors and scores. One file a family beside this
+// A model as the training loop sees it: named tensors and a loss. One file a family beside this
 // one; models/registry.cpp lists them.
 #pragma once
 
@@ -12,11 +12,14 @@ namespace batchsweep::train {
 
 class Model {
  public:
-  explicit Model(c10::Device device) : parameters_(device) {}
+  explicit Model(const ModelOptions& options) : parameters_(options) {}
   virtual ~Model() = default;
-  // What the model says about the batch: class scores, or scores of every token.
-  [[nodiscard]] virtual at::Tensor forward(const at::Tensor& input) = 0;
+  // What the model says about the batch: scores with the classes in the last dimension.
+  [[nodiscard]] virtual at::Tensor forward(const Batch& batch) = 0;
+  // What training lowers. As published; mostly the cross entropy of forward().
+  [[nodiscard]] virtual at::Tensor loss(const Batch& batch);
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+  void set_training(bool training) { parameters_.set_training(training); }
 
  protected:
   Parameters& mutable_parameters() { return parameters_; }
@@ -26,7 +29,7 @@ class Model {
 };
 
 // The mean cross entropy over the targets that are asked for (not kIgnored), in fp32 whatever the
-// scores are.
-[[nodiscard]] at::Tensor loss_of(Model& model, const Batch& batch);
+// scores are; classes stand in the last dimension.
+[[nodiscard]] at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& target);
 
 }  // namespace batchsweep::train

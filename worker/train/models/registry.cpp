@@ -13,28 +13,52 @@ namespace {
 
 struct Builder {
   std::string_view name;
-  std::unique_ptr<Model> (*build)(const sweeps::TrialSpec&, c10::Device);
+  BuildModel* build;
 };
 constexpr std::array kBuilders{
-    Builder{"resnet18", build_resnet18},
+    Builder{"resnet18", build_resnet},
+    Builder{"resnet34", build_resnet},
+    Builder{"resnet50", build_resnet},
+    Builder{"resnet101", build_resnet},
+    Builder{"resnet152", build_resnet},
+    Builder{"vgg16", build_vgg16},
+    Builder{"inception_v3", build_inception_v3},
+    Builder{"densenet121", build_densenet121},
+    Builder{"vit_b_16", build_vit_b_16},
+    Builder{"vit_l_16", build_vit_l_16},
     Builder{"lenet", build_lenet},
-    Builder{"bert-tiny", build_bert_tiny},
+    Builder{"bert-tiny", build_bert},
+    Builder{"bert-base-uncased", build_bert},
+    Builder{"bert-large-uncased", build_bert},
+    Builder{"gpt2", build_gpt2},
+    Builder{"gpt2-medium", build_gpt2},
+    Builder{"gpt2-large", build_gpt2},
 };
 
 }  // namespace
 
+ModelOptions model_options(const sweeps::TrialSpec& spec, c10::Device device) {
+  return {.device = device,
+          .type = spec.precision == "bf16-true" ? at::kBFloat16 : at::kFloat,
+          .channels_last = spec.memory_format == "channels_last",
+          .checkpointing = spec.activation_checkpointing};
+}
+
 std::unique_ptr<Model> build_model(const sweeps::TrialSpec& spec, c10::Device device) {
-  const std::string& name = spec.model_source.empty() ? spec.model : spec.model_source;
+  sweeps::TrialSpec named = spec;
+  if (named.model_source.empty()) named.model_source = named.model;
+  const std::string& name = named.model_source;
   for (const Builder& builder : kBuilders) {
-    if (builder.name == name) return builder.build(spec, device);
+    if (builder.name == name) return builder.build(named, model_options(spec, device));
   }
   throw TrialFailed(fmt::format(
       "this batchsweep-trial has no model '{}': batchsweep models lists those it has", name));
 }
 
-at::Tensor loss_of(Model& model, const Batch& batch) {
-  const at::Tensor scores = model.forward(batch.input);
-  return at::cross_entropy_loss(scores.flatten(0, -2).to(at::kFloat), batch.target.flatten(),
+at::Tensor Model::loss(const Batch& batch) { return cross_entropy(forward(batch), batch.target); }
+
+at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& target) {
+  return at::cross_entropy_loss(scores.flatten(0, -2).to(at::kFloat), target.flatten(),
                                 /*weight=*/{}, at::Reduction::Mean, kIgnored);
 }
 

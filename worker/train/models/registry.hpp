@@ -14,11 +14,13 @@ namespace batchsweep::train {
 // generator. Throws TrialFailed for a model that is not built in, or a shape that it cannot take.
 [[nodiscard]] std::unique_ptr<Model> build_model(const sweeps::TrialSpec& spec, c10::Device device);
 
-// The families' builders.
-[[nodiscard]] std::unique_ptr<Model> build_resnet18(const sweeps::TrialSpec& spec,
-                                                    c10::Device device);
-[[nodiscard]] std::unique_ptr<Model> build_lenet(const sweeps::TrialSpec& spec, c10::Device device);
-[[nodiscard]] std::unique_ptr<Model> build_bert_tiny(const sweeps::TrialSpec& spec,
-                                                     c10::Device device);
+// What the trial's precision and training options say about the model's tensors and blocks.
+[[nodiscard]] ModelOptions model_options(const sweeps::TrialSpec& spec, c10::Device device);
+
+// The families' builders: `spec` names the model in model_source.
+using BuildModel = std::unique_ptr<Model>(const sweeps::TrialSpec& spec,
+                                          const ModelOptions& options);
+BuildModel build_resnet, build_vgg16, build_inception_v3, build_densenet121, build_vit_b_16,
+    build_vit_l_16, build_lenet, build_bert, build_gpt2;
 
 }  // namespace batchsweep::train
