@@ -82,6 +82,35 @@ constexpr double gpt2(double layers, double h) {
   return transformer(kTokens, layers, h, 4 * h) + kTokens * h * 50257;
 }
 
+// The encoder-decoder of "Attention is all you need" for sequences of equal length: a decoder's
+// layer has a second attention, over the encoder's output, and the tied decoder stands at every
+// position.
+constexpr double translator(double layers, double h, double f, double vocabulary) {
+  return 2 * transformer(kTokens, layers, h, f) + kTokens * layers * (4 * h * h + 2 * kTokens * h) +
+         kTokens * h * vocabulary;
+}
+
+// DeepLabV3 at 3x480x480: a residual network whose last two stages keep an eighth of the side, the
+// pyramid of dilated convolutions, its classifier and the auxiliary one.
+constexpr double deeplabv3(const std::array<int, 4>& blocks) {
+  double sum = conv(240, 64, 3, 7), in = 64, side = 120;
+  for (int stage = 0; stage < 4; ++stage) {
+    const double width = 64 << stage, out = 4 * width;
+    for (int block = 0; block < blocks[static_cast<std::size_t>(stage)]; ++block) {
+      const double before = side;
+      if (stage == 1 && block == 0) side /= 2;
+      sum += conv(before, width, in, 1) + conv(side, width, width, 3) + conv(side, out, width, 1);
+      if (block == 0) sum += conv(side, out, in, 1);
+      in = out;
+    }
+  }
+  const double pyramid = conv(60, 256, 2048, 1) + 3 * conv(60, 256, 2048, 3) +
+                         conv(1, 256, 2048, 1) + conv(60, 256, 5 * 256, 1);
+  const double classifier = conv(60, 256, 256, 3) + conv(60, 21, 256, 1);
+  const double auxiliary = conv(60, 256, 1024, 3) + conv(60, 21, 256, 1);
+  return sum + pyramid + classifier + auxiliary;
+}
+
 // Inception v3 at 3x299x299 without its auxiliary classifier, as torchvision's weight metadata
 // says.
 constexpr double kInceptionV3 = 5.713e9;
@@ -100,6 +129,22 @@ ModelInfo classifier(std::string_view name, std::int64_t image_size, std::int64_
           .heads = {},
           .source = source,
           .dropout = dropout};
+}
+
+// The 21 classes of Pascal VOC; with the auxiliary classifier, as published and as trained.
+ModelInfo segmenter(std::string_view name, std::int64_t parameters, double multiply_adds,
+                    std::string_view source) {
+  return {.name = name,
+          .task = Task::kSegment,
+          .image_size = 480,
+          .channels = 3,
+          .num_classes = 21,
+          .min_image_size = 1,
+          .num_parameters = parameters,
+          .multiply_adds_per_sample = multiply_adds,
+          .heads = {},
+          .source = source,
+          .dropout = 0.1};
 }
 
 ModelInfo bert(std::string_view name, std::int64_t parameters, double multiply_adds,
@@ -141,6 +186,19 @@ ModelInfo lenet() {
   return info;
 }
 
+ModelInfo transformer_big() {
+  return {.name = "transformer_big",
+          .domain = Domain::kText,
+          .task = Task::kTranslate,
+          .vocabulary = 37'000,
+          .max_positions = 1024,
+          .num_parameters = 214'245'376,
+          .multiply_adds_per_sample = translator(6, 1024, 4096, 37'000),
+          .heads = {},
+          .source = "Vaswani et al., 2017, \"big\", of torch.nn's transformer layers",
+          .dropout = 0.3};
+}
+
 const std::vector<ModelInfo>& models() {
   static const std::vector<ModelInfo> all{
       classifier("resnet18", 224, 1, 11'689'512, resnet({2, 2, 2, 2}, false),
@@ -161,6 +219,10 @@ const std::vector<ModelInfo>& models() {
       classifier("vit_b_16", 224, 16, 86'567'656, vit(12, 768, 3072), "torchvision vit_b_16", 0.0),
       classifier("vit_l_16", 224, 16, 304'326'632, vit(24, 1024, 4096), "torchvision vit_l_16",
                  0.0),
+      segmenter("deeplabv3_resnet50", 42'004'074, deeplabv3({3, 4, 6, 3}),
+                "torchvision deeplabv3_resnet50"),
+      segmenter("deeplabv3_resnet101", 60'996'202, deeplabv3({3, 4, 23, 3}),
+                "torchvision deeplabv3_resnet101"),
       lenet(),
       bert("bert-tiny", 4'416'698, bert_mlm(2, 128, 512),
            "Hugging Face BertForMaskedLM, hidden 128, 2 layers, 2 heads, intermediate 512"),
@@ -171,6 +233,7 @@ const std::vector<ModelInfo>& models() {
       gpt("gpt2", 124'439'808, gpt2(12, 768), "Hugging Face gpt2"),
       gpt("gpt2-medium", 354'823'168, gpt2(24, 1024), "Hugging Face gpt2-medium"),
       gpt("gpt2-large", 774'030'080, gpt2(36, 1280), "Hugging Face gpt2-large"),
+      transformer_big(),
   };
   return all;
 }

@@ -123,8 +123,7 @@ TEST(Models, TakeTheSmallestImagesThatTheTableNames) {
     const auto model = build(spec);
     const at::Tensor image =
         at::zeros({2, info.channels, info.min_image_size, info.min_image_size});
-    EXPECT_EQ(model->forward({.input = image}).sizes(), at::IntArrayRef({2, info.num_classes}))
-        << info.name;
+    EXPECT_EQ(model->forward({.input = image}).size(1), info.num_classes) << info.name;
   }
 }
 

@@ -3,9 +3,6 @@
 
 namespace batchsweep::train {
 
-at::Tensor run_block(const Parameters& /*parameters*/, const at::Tensor& input,
-                     const std::function<at::Tensor(const at::Tensor&)>& block) {
-  return block(input);
-}
+at::Tensor recomputed(std::vector<at::Tensor> inputs, Block block) { return block(inputs); }
 
 }  // namespace batchsweep::train

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchsweep::train {
@@ -70,6 +71,14 @@ class Parameters {
   at::Tensor add_buffer(const std::string& name, at::IntArrayRef shape, Initial initial);
   at::Tensor add_counter(const std::string& name);  // an int64 scalar
 
+  // Files of the reference also hold tensors of this name (a pattern with "*"): copies of others,
+  // or constants.
+  void ignore_in_files(std::string_view pattern) { ignored_.emplace_back(pattern); }
+  // Published files leave this part out in front of every name.
+  void set_optional_prefix(std::string prefix) { optional_prefix_ = std::move(prefix); }
+  [[nodiscard]] const std::vector<std::string>& ignored_in_files() const { return ignored_; }
+  [[nodiscard]] const std::string& optional_prefix() const { return optional_prefix_; }
+
   // Dropout drops and batch normalisation uses the batch's own moments; false: evaluation.
   [[nodiscard]] const bool& training() const { return training_; }
   void set_training(bool training) { training_ = training; }
@@ -84,6 +93,8 @@ class Parameters {
   ModelOptions options_;
   bool training_ = true;
   std::vector<NamedTensor> trained_, buffers_;
+  std::vector<std::string> ignored_;
+  std::string optional_prefix_;
 };
 
 }  // namespace batchsweep::train

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// BERT (Devlin et al., 2018) for masked language modelling, with the architecture, names and
-// initialisation of Hugging Face's BertForMaskedLM: the decoder's weight is the word embedding,
-// attention is scaled_dot_product_attention.
+// BERT (Devlin et al., 2018) with the architecture, names and initialisation of Hugging Face's
+// BertForMaskedLM, BertForSequenceClassification and BertForQuestionAnswering; attention is
+// scaled_dot_product_attention.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <vector>
 
-#include "sweeps/model_table.hpp"
+#include "sweeps/trial_defaults.hpp"
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/layers.hpp"
 #include "worker/train/models/registry.hpp"
 #include "worker/train/trial_errors.hpp"
@@ -62,29 +63,32 @@ class BertLayer {
   Dropout dropout_;
 };
 
-class BertForMaskedLm final : public Model {
- public:
-  BertForMaskedLm(const BertShape& shape, const ModelOptions& options)
+// Embeddings and layers, under every head.
+class Bert : public Model {
+ protected:
+  Bert(const BertShape& shape, const ModelOptions& options)
       : Model(options),
         words_(embedding("word", shape.vocabulary, shape.hidden)),
         positions_(embedding("position", shape.positions, shape.hidden)),
         types_(embedding("token_type", 2, shape.hidden)),
         embedding_norm_(mutable_parameters(), "bert.embeddings.LayerNorm", shape.hidden, kEpsilon),
         layers_(make_layers(mutable_parameters(), shape)),
-        decoder_bias_(
-            mutable_parameters().add("cls.predictions.bias", {shape.vocabulary}, Initial::kZeros)),
-        transform_(mutable_parameters(), "cls.predictions.transform.dense", shape.hidden,
-                   shape.hidden, kWeight, kBias),
-        transform_norm_(mutable_parameters(), "cls.predictions.transform.LayerNorm", shape.hidden,
-                        kEpsilon),
         dropout_(parameters(), shape.dropout) {
     words_.detach()[0].zero_();  // the padding token's row
+    mutable_parameters().ignore_in_files("bert.embeddings.position_ids");
   }
 
-  at::Tensor forward(const Batch& batch) override {
-    const at::Tensor x = transform_norm_(at::gelu(transform_(encode(batch.input))));
-    return at::linear(x, words_, decoder_bias_);
+  at::Tensor encode(const at::Tensor& tokens) const {
+    const at::Tensor position = at::arange(tokens.size(1), tokens.options()).unsqueeze(0);
+    at::Tensor x = at::embedding(words_, tokens, /*padding_idx=*/0);
+    x = x + at::embedding(types_, at::zeros_like(tokens));  // one sequence: all of type 0
+    x = x + at::embedding(positions_, position);
+    x = dropout_(embedding_norm_(x));
+    for (const BertLayer& layer : layers_) x = run_block(parameters(), layer, x);
+    return x;
   }
+  [[nodiscard]] const at::Tensor& words() const { return words_; }
+  [[nodiscard]] const Dropout& dropout() const { return dropout_; }
 
  private:
   at::Tensor embedding(const std::string& what, std::int64_t rows, std::int64_t width) {
@@ -100,23 +104,75 @@ class BertForMaskedLm final : public Model {
     return layers;
   }
 
-  at::Tensor encode(const at::Tensor& tokens) const {
-    const at::Tensor position = at::arange(tokens.size(1), tokens.options()).unsqueeze(0);
-    at::Tensor x = at::embedding(words_, tokens, /*padding_idx=*/0);
-    x = x + at::embedding(types_, at::zeros_like(tokens));  // one sequence: all of type 0
-    x = x + at::embedding(positions_, position);
-    x = dropout_(embedding_norm_(x));
-    for (const BertLayer& layer : layers_) x = layer(x);
-    return x;
-  }
-
   at::Tensor words_, positions_, types_;
   LayerNorm embedding_norm_;
   std::vector<BertLayer> layers_;
+  Dropout dropout_;
+};
+
+// The decoder's weight is the word embedding.
+class BertForMaskedLm final : public Bert {
+ public:
+  BertForMaskedLm(const BertShape& shape, const ModelOptions& options)
+      : Bert(shape, options),
+        decoder_bias_(
+            mutable_parameters().add("cls.predictions.bias", {shape.vocabulary}, Initial::kZeros)),
+        transform_(mutable_parameters(), "cls.predictions.transform.dense", shape.hidden,
+                   shape.hidden, kWeight, kBias),
+        transform_norm_(mutable_parameters(), "cls.predictions.transform.LayerNorm", shape.hidden,
+                        kEpsilon) {
+    mutable_parameters().ignore_in_files("cls.predictions.decoder.*");
+  }
+
+  at::Tensor forward(const Batch& batch) override {
+    const at::Tensor x = transform_norm_(at::gelu(transform_(encode(batch.input))));
+    return at::linear(x, words(), decoder_bias_);
+  }
+
+ private:
   at::Tensor decoder_bias_;
   Linear transform_;
   LayerNorm transform_norm_;
-  Dropout dropout_;
+};
+
+// By the first token's last state.
+class BertForSequenceClassification final : public Bert {
+ public:
+  BertForSequenceClassification(const BertShape& shape, std::int64_t classes,
+                                const ModelOptions& options)
+      : Bert(shape, options),
+        pooler_(mutable_parameters(), "bert.pooler.dense", shape.hidden, shape.hidden, kWeight,
+                kBias),
+        classifier_(mutable_parameters(), "classifier", shape.hidden, classes, kWeight, kBias) {}
+
+  at::Tensor forward(const Batch& batch) override {
+    const at::Tensor first = encode(batch.input).select(1, 0);
+    return classifier_(dropout()(at::tanh(pooler_(first))));
+  }
+
+ private:
+  Linear pooler_, classifier_;
+};
+
+// Two scores a token: that the answer begins, and that it ends there.
+class BertForQuestionAnswering final : public Bert {
+ public:
+  BertForQuestionAnswering(const BertShape& shape, const ModelOptions& options)
+      : Bert(shape, options),
+        outputs_(mutable_parameters(), "qa_outputs", shape.hidden, 2, kWeight, kBias) {}
+
+  at::Tensor forward(const Batch& batch) override { return outputs_(encode(batch.input)); }
+
+  at::Tensor loss(const Batch& batch) override {
+    const at::Tensor scores = forward(batch);
+    const auto loss_of = [&](std::int64_t side) {
+      return cross_entropy(scores.select(2, side), batch.target.select(1, side));
+    };
+    return (loss_of(0) + loss_of(1)) / 2;
+  }
+
+ private:
+  Linear outputs_;
 };
 
 BertShape shape_of(const std::string& name) {
@@ -130,15 +186,23 @@ BertShape shape_of(const std::string& name) {
 
 std::unique_ptr<Model> build_bert(const sweeps::TrialSpec& spec, const ModelOptions& options) {
   const sweeps::ModelInfo& info = *sweeps::find_model(spec.model_source);
-  if (*spec.sequence_length > info.max_positions) {
-    throw TrialFailed(fmt::format("sequence_length {} is over {}'s {} positions",
-                                  *spec.sequence_length, spec.model_source, info.max_positions));
-  }
   BertShape shape = shape_of(spec.model_source);
   shape.vocabulary = info.vocabulary;
   shape.positions = info.max_positions;
   shape.dropout = *spec.dropout;
-  return std::make_unique<BertForMaskedLm>(shape, options);
+  switch (sweeps::task_of(spec)) {
+    case sweeps::Task::kMaskedTokens:
+      return std::make_unique<BertForMaskedLm>(shape, options);
+    case sweeps::Task::kClassify:
+      return std::make_unique<BertForSequenceClassification>(shape, *spec.num_classes, options);
+    case sweeps::Task::kAnswerSpan:
+      return std::make_unique<BertForQuestionAnswering>(shape, options);
+    case sweeps::Task::kNextToken:
+    case sweeps::Task::kSegment:
+    case sweeps::Task::kTranslate:
+      break;
+  }
+  throw TrialFailed(fmt::format("{} has no head \"{}\"", spec.model_source, spec.model_head));
 }
 
 }  // namespace batchsweep::train

@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/layers.hpp"
 #include "worker/train/models/registry.hpp"
 
@@ -58,8 +59,7 @@ class DenseNet final : public Model {
     x = at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
     for (std::size_t block = 0; block < blocks_.size(); ++block) {
       std::vector<at::Tensor> features{x};
-      for (const DenseLayer& layer : blocks_[block])
-        features.push_back(layer.wide(layer.narrow(at::cat(features, 1))));
+      for (const DenseLayer& layer : blocks_[block]) features.push_back(run_layer(layer, features));
       x = at::cat(features, 1);
       if (block < transitions_.size()) x = at::avg_pool2d(transitions_[block](x), 2);
     }
@@ -68,6 +68,13 @@ class DenseNet final : public Model {
   }
 
  private:
+  at::Tensor run_layer(const DenseLayer& layer, const std::vector<at::Tensor>& features) const {
+    const auto run = [&layer](const std::vector<at::Tensor>& seen) {
+      return layer.wide(layer.narrow(at::cat(seen, 1)));
+    };
+    return parameters().options().checkpointing ? recomputed(features, run) : run(features);
+  }
+
   // Returns the channels behind the last block.
   std::int64_t make_blocks() {
     std::int64_t channels = kStem;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sweeps/model_table.hpp"
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/layers.hpp"
 #include "worker/train/models/registry.hpp"
 
@@ -81,14 +82,20 @@ class Gpt2 final : public Model {
                                             {info.max_positions, shape.hidden}, kWeight)),
         layers_(make_layers(mutable_parameters(), shape, dropout)),
         norm_(mutable_parameters(), "transformer.ln_f", shape.hidden, kEpsilon),
-        dropout_(parameters(), dropout) {}
+        dropout_(parameters(), dropout) {
+    mutable_parameters().set_optional_prefix("transformer.");
+    for (const char* name :
+         {"lm_head.weight", "transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"}) {
+      mutable_parameters().ignore_in_files(name);
+    }
+  }
 
   at::Tensor forward(const Batch& batch) override {
     const at::Tensor& tokens = batch.input;
     const at::Tensor position = at::arange(tokens.size(1), tokens.options());
     at::Tensor x = at::embedding(words_, tokens) + at::embedding(positions_, position);
     x = dropout_(x);
-    for (const GptLayer& layer : layers_) x = layer(x);
+    for (const GptLayer& layer : layers_) x = run_block(parameters(), layer, x);
     return at::linear(norm_(x), words_);
   }
 

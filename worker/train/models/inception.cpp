@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/layers.hpp"
 #include "worker/train/models/registry.hpp"
 
@@ -59,14 +60,14 @@ class Chain {
 enum class Pooling { kAverage, kHalve };
 
 // Branches side by side, joined by channel. A branch may end in two units side by side.
-class Block {
+class Mixed {
  public:
   struct Branch {
     std::vector<Chain::Link> links;
     std::vector<Chain::Link> split;
   };
   // The pooled branch stands last; without links it is the pooling alone.
-  Block(Parameters& parameters, const std::string& name, std::int64_t in,
+  Mixed(Parameters& parameters, const std::string& name, std::int64_t in,
         const std::vector<Branch>& branches, Pooling pooling,
         const std::vector<Chain::Link>& pooled)
       : pooling_(pooling), pooled_(parameters, name, in, pooled) {
@@ -115,7 +116,7 @@ ConvolutionShape column(std::int64_t out, std::int64_t taps) {
   return {.out = out, .kernel = {taps, 1}, .padding = {taps / 2, 0}};
 }
 
-Block block_a(Parameters& parameters, const std::string& name, std::int64_t in,
+Mixed block_a(Parameters& parameters, const std::string& name, std::int64_t in,
               std::int64_t pooled) {
   return {parameters,
           name,
@@ -130,7 +131,7 @@ Block block_a(Parameters& parameters, const std::string& name, std::int64_t in,
           {{"branch_pool", one(pooled)}}};
 }
 
-Block block_b(Parameters& parameters, const std::string& name, std::int64_t in) {
+Mixed block_b(Parameters& parameters, const std::string& name, std::int64_t in) {
   return {parameters,
           name,
           in,
@@ -143,7 +144,7 @@ Block block_b(Parameters& parameters, const std::string& name, std::int64_t in) 
           {}};
 }
 
-Block block_c(Parameters& parameters, const std::string& name, std::int64_t c) {
+Mixed block_c(Parameters& parameters, const std::string& name, std::int64_t c) {
   return {
       parameters,
       name,
@@ -161,7 +162,7 @@ Block block_c(Parameters& parameters, const std::string& name, std::int64_t c) {
       {{"branch_pool", one(192)}}};
 }
 
-Block block_d(Parameters& parameters, const std::string& name) {
+Mixed block_d(Parameters& parameters, const std::string& name) {
   return {parameters,
           name,
           768,
@@ -175,7 +176,7 @@ Block block_d(Parameters& parameters, const std::string& name) {
           {}};
 }
 
-Block block_e(Parameters& parameters, const std::string& name, std::int64_t in) {
+Mixed block_e(Parameters& parameters, const std::string& name, std::int64_t in) {
   return {parameters,
           name,
           in,
@@ -217,8 +218,8 @@ class Inception final : public Model {
   }
 
  private:
-  static std::vector<Block> make_early(Parameters& p) {
-    std::vector<Block> blocks;
+  static std::vector<Mixed> make_early(Parameters& p) {
+    std::vector<Mixed> blocks;
     blocks.push_back(block_a(p, "Mixed_5b", 192, 32));
     blocks.push_back(block_a(p, "Mixed_5c", 256, 64));
     blocks.push_back(block_a(p, "Mixed_5d", 288, 64));
@@ -229,8 +230,8 @@ class Inception final : public Model {
     blocks.push_back(block_c(p, "Mixed_6e", 192));
     return blocks;
   }
-  static std::vector<Block> make_late(Parameters& p) {
-    std::vector<Block> blocks;
+  static std::vector<Mixed> make_late(Parameters& p) {
+    std::vector<Mixed> blocks;
     blocks.push_back(block_d(p, "Mixed_7a"));
     blocks.push_back(block_e(p, "Mixed_7b", 1280));
     blocks.push_back(block_e(p, "Mixed_7c", 2048));
@@ -240,11 +241,11 @@ class Inception final : public Model {
   at::Tensor middle(const at::Tensor& images) const {
     at::Tensor x = at::max_pool2d(conv_2b_(conv_2a_(conv_1a_(images))), 3, 2);
     x = at::max_pool2d(conv_4a_(conv_3b_(x)), 3, 2);
-    for (const Block& block : early_) x = block(x);
+    for (const Mixed& block : early_) x = run_block(parameters(), block, x);
     return x;
   }
   at::Tensor late_scores(at::Tensor x) const {
-    for (const Block& block : late_) x = block(x);
+    for (const Mixed& block : late_) x = run_block(parameters(), block, x);
     return fc_(dropout_(at::adaptive_avg_pool2d(x, {1, 1})).flatten(1));
   }
   at::Tensor auxiliary_scores(const at::Tensor& input) const {
@@ -253,10 +254,10 @@ class Inception final : public Model {
   }
 
   Unit conv_1a_, conv_2a_, conv_2b_, conv_3b_, conv_4a_;
-  std::vector<Block> early_;
+  std::vector<Mixed> early_;
   Unit aux_conv0_, aux_conv1_;
   Linear aux_fc_;
-  std::vector<Block> late_;
+  std::vector<Mixed> late_;
   Linear fc_;
   Dropout dropout_;
 };

@@ -3,6 +3,7 @@
 // so that 28 x 28 images fit.
 #include <ATen/ATen.h>
 
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/layers.hpp"
 #include "worker/train/models/registry.hpp"
 
@@ -12,28 +13,39 @@ namespace {
 // Side of the second pooling's output, for an image of this side.
 std::int64_t features_side(std::int64_t side) { return (side / 2 - 4) / 2; }
 
+struct Features {
+  Convolution conv1, conv2;
+  at::Tensor operator()(const at::Tensor& images) const {
+    const at::Tensor x = at::max_pool2d(at::relu(conv1(images)), 2);
+    return at::max_pool2d(at::relu(conv2(x)), 2);
+  }
+};
+
 class Lenet final : public Model {
  public:
   Lenet(std::int64_t height, std::int64_t width, std::int64_t classes, const ModelOptions& options)
       : Model(options),
-        conv1_(mutable_parameters(), "conv1", {.in = 1, .out = 6, .kernel = 5, .padding = 2},
-               kWeight, kBias),
-        conv2_(mutable_parameters(), "conv2", {.in = 6, .out = 16, .kernel = 5}, kWeight, kBias),
+        features_{
+            {mutable_parameters(),
+             "conv1",
+             {.in = 1, .out = 6, .kernel = 5, .padding = 2},
+             kWeight,
+             kBias},
+            {mutable_parameters(), "conv2", {.in = 6, .out = 16, .kernel = 5}, kWeight, kBias}},
         fc1_(mutable_parameters(), "fc1", 16 * features_side(height) * features_side(width), 120,
              kWeight, kBias),
         fc2_(mutable_parameters(), "fc2", 120, 84, kWeight, kBias),
         fc3_(mutable_parameters(), "fc3", 84, classes, kWeight, kBias) {}
 
   at::Tensor forward(const Batch& batch) override {
-    at::Tensor x = at::max_pool2d(at::relu(conv1_(batch.input)), 2);
-    x = at::max_pool2d(at::relu(conv2_(x)), 2).flatten(1);
+    const at::Tensor x = run_block(parameters(), features_, batch.input).flatten(1);
     return fc3_(at::relu(fc2_(at::relu(fc1_(x)))));
   }
 
  private:
   static constexpr auto kWeight = Initial::kUniformFanIn;
   static constexpr auto kBias = Initial::kUniformFanIn;
-  Convolution conv1_, conv2_;
+  Features features_;
   Linear fc1_, fc2_, fc3_;
 };
 

@@ -14,7 +14,8 @@ class Model {
  public:
   explicit Model(const ModelOptions& options) : parameters_(options) {}
   virtual ~Model() = default;
-  // What the model says about the batch: scores with the classes in the last dimension.
+  // What the model says about the batch: scores with the classes in dimension 1; of tokens
+  // [n, length, classes].
   [[nodiscard]] virtual at::Tensor forward(const Batch& batch) = 0;
   // What training lowers. As published; mostly the cross entropy of forward().
   [[nodiscard]] virtual at::Tensor loss(const Batch& batch);
@@ -29,7 +30,9 @@ class Model {
 };
 
 // The mean cross entropy over the targets that are asked for (not kIgnored), in fp32 whatever the
-// scores are; classes stand in the last dimension.
-[[nodiscard]] at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& target);
+// scores are, which are those of forward(). `smoothing`: so much of the target is spread over all
+// classes.
+[[nodiscard]] at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& target,
+                                       double smoothing = 0);
 
 }  // namespace batchsweep::train

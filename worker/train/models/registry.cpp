@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "sweeps/model_table.hpp"
 #include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
@@ -26,6 +27,8 @@ constexpr std::array kBuilders{
     Builder{"densenet121", build_densenet121},
     Builder{"vit_b_16", build_vit_b_16},
     Builder{"vit_l_16", build_vit_l_16},
+    Builder{"deeplabv3_resnet50", build_deeplabv3},
+    Builder{"deeplabv3_resnet101", build_deeplabv3},
     Builder{"lenet", build_lenet},
     Builder{"bert-tiny", build_bert},
     Builder{"bert-base-uncased", build_bert},
@@ -33,7 +36,14 @@ constexpr std::array kBuilders{
     Builder{"gpt2", build_gpt2},
     Builder{"gpt2-medium", build_gpt2},
     Builder{"gpt2-large", build_gpt2},
+    Builder{"transformer_big", build_transformer_big},
 };
+
+void refuse_long_sequences(const sweeps::TrialSpec& spec, const sweeps::ModelInfo& info) {
+  if (info.domain != sweeps::Domain::kText || *spec.sequence_length <= info.max_positions) return;
+  throw TrialFailed(fmt::format("sequence_length {} is over {}'s {} positions",
+                                *spec.sequence_length, info.name, info.max_positions));
+}
 
 }  // namespace
 
@@ -49,7 +59,9 @@ std::unique_ptr<Model> build_model(const sweeps::TrialSpec& spec, c10::Device de
   if (named.model_source.empty()) named.model_source = named.model;
   const std::string& name = named.model_source;
   for (const Builder& builder : kBuilders) {
-    if (builder.name == name) return builder.build(named, model_options(spec, device));
+    if (builder.name != name) continue;
+    refuse_long_sequences(named, *sweeps::find_model(name));
+    return builder.build(named, model_options(spec, device));
   }
   throw TrialFailed(fmt::format(
       "this batchsweep-trial has no model '{}': batchsweep models lists those it has", name));
@@ -57,9 +69,11 @@ std::unique_ptr<Model> build_model(const sweeps::TrialSpec& spec, c10::Device de
 
 at::Tensor Model::loss(const Batch& batch) { return cross_entropy(forward(batch), batch.target); }
 
-at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& target) {
-  return at::cross_entropy_loss(scores.flatten(0, -2).to(at::kFloat), target.flatten(),
-                                /*weight=*/{}, at::Reduction::Mean, kIgnored);
+at::Tensor cross_entropy(const at::Tensor& scores, const at::Tensor& target, double smoothing) {
+  const bool tokens = scores.dim() == 3;
+  return at::cross_entropy_loss((tokens ? scores.flatten(0, 1) : scores).to(at::kFloat),
+                                tokens ? target.flatten() : target, /*weight=*/{},
+                                at::Reduction::Mean, kIgnored, smoothing);
 }
 
 }  // namespace batchsweep::train

@@ -21,6 +21,6 @@ namespace batchsweep::train {
 using BuildModel = std::unique_ptr<Model>(const sweeps::TrialSpec& spec,
                                           const ModelOptions& options);
 BuildModel build_resnet, build_vgg16, build_inception_v3, build_densenet121, build_vit_b_16,
-    build_vit_l_16, build_lenet, build_bert, build_gpt2;
+    build_vit_l_16, build_deeplabv3, build_lenet, build_bert, build_gpt2, build_transformer_big;
 
 }  // namespace batchsweep::train

@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/models/registry.hpp"
 #include "worker/train/trial_errors.hpp"
 
@@ -138,7 +139,8 @@ ResNetShape resnet_shape(std::string_view name) {
 
 ResNetBody::ResNetBody(Parameters& parameters, const std::string& prefix, const ResNetShape& shape,
                        Resolution resolution)
-    : conv1_(parameters, prefix + "conv1",
+    : parameters_(parameters),
+      conv1_(parameters, prefix + "conv1",
              {.in = 3, .out = 64, .kernel = 7, .stride = 2, .padding = 3}, kWeight, kNoBias),
       bn1_(parameters, prefix + "bn1", 64) {
   std::int64_t in = 64, dilation = 1;
@@ -168,7 +170,7 @@ ResNetBody::Features ResNetBody::operator()(const at::Tensor& images) const {
   x = at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
   Features features;
   for (std::size_t stage = 0; stage < stages_.size(); ++stage) {
-    for (const auto& block : stages_[stage]) x = (*block)(x);
+    for (const auto& block : stages_[stage]) x = run_block(parameters_, *block, x);
     if (stage == 2) features.third = x;
   }
   features.fourth = std::move(x);

@@ -44,6 +44,7 @@ class ResNetBody {
 
  private:
   using Stage = std::vector<std::unique_ptr<ResidualBlock>>;
+  const Parameters& parameters_;
   Convolution conv1_;
   BatchNorm bn1_;
   std::array<Stage, 4> stages_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/layers.hpp"
 #include "worker/train/models/registry.hpp"
 #include "worker/train/trial_errors.hpp"
@@ -82,7 +83,7 @@ class Vit final : public Model {
     const at::Tensor patches = patches_(batch.input).flatten(2).transpose(1, 2);
     at::Tensor x = at::cat({class_token_.expand({batch.input.size(0), -1, -1}), patches}, 1);
     x = dropout_(x + positions_);
-    for (const VitLayer& layer : layers_) x = layer(x);
+    for (const VitLayer& layer : layers_) x = run_block(parameters(), layer, x);
     return head_(norm_(x).select(1, 0));
   }
 
