@@ -31,6 +31,7 @@ double after_three_steps(const sweeps::TrialSpec& spec) {
   for (const double gradient : {0.5, -0.25, 2.0}) {
     optimizer->zero_grad();
     (weight * gradient).sum().backward();
+    static_cast<void>(optimizer->collect_gradients());
     optimizer->step();
   }
   return weight.item<double>();

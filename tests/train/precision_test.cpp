@@ -11,13 +11,14 @@ namespace {
 
 class FakeDevice final : public Device {
  public:
-  bool bf16_in_hardware = true, refuse_bf16 = false, tf32 = false;
+  bool bf16_in_hardware = true, fp16_in_hardware = true, refuse_bf16 = false, tf32 = false;
   c10::Device where() const override { return c10::kCPU; }
   void synchronize() override {}
   std::unique_ptr<StepTimer> make_step_timer() override { return nullptr; }
   PeakMemory take_peaks() override { return {}; }
   std::optional<OutOfMemory> out_of_memory() const override { return std::nullopt; }
   bool has_bf16() const override { return bf16_in_hardware; }
+  bool has_fp16() const override { return fp16_in_hardware; }
   bool refuses_bf16() const override { return refuse_bf16; }
   bool has_tf32() const override { return tf32; }
 };

@@ -16,10 +16,11 @@ using SteadyClock = std::chrono::steady_clock;
 class CpuStepTimer final : public StepTimer {
  public:
   void start() override { started_ = SteadyClock::now(); }
-  void stop(const at::Tensor& loss) override {
+  void stop(const at::Tensor& loss, const at::Tensor& found_inf) override {
     const double loss_value = loss.item<double>();
-    finished_.push_back(
-        {std::chrono::duration<double>(SteadyClock::now() - started_).count(), loss_value});
+    const bool applied = !found_inf.defined() || found_inf.item<double>() == 0;
+    const std::chrono::duration<double> time = SteadyClock::now() - started_;
+    finished_.push_back({.time_s = time.count(), .loss = loss_value, .applied = applied});
   }
   std::vector<FinishedStep> finished() override { return std::exchange(finished_, {}); }
   std::vector<FinishedStep> all_finished() override { return finished(); }
@@ -45,6 +46,7 @@ class CpuDevice final : public Device {
   }
   std::optional<OutOfMemory> out_of_memory() const override { return allocator_.out_of_memory(); }
   bool has_bf16() const override { return __builtin_cpu_supports("avx512bf16") != 0; }
+  bool has_fp16() const override { return __builtin_cpu_supports("avx512fp16") != 0; }
   bool refuses_bf16() const override { return false; }
   bool has_tf32() const override { return false; }
 

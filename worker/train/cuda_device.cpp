@@ -29,8 +29,8 @@ using c10::CachingDeviceAllocator::DeviceStats;
 
 constexpr std::size_t kAll = static_cast<std::size_t>(StatType::AGGREGATE);
 
-// Two events a step on the current stream; the loss is copied to pinned memory behind the step, so
-// that reading it never stops the stream. The program may run this many steps ahead.
+// Two events a step on the current stream; what the step came to is copied to pinned memory behind
+// it, so that reading it never stops the stream. The program may run this many steps ahead.
 class CudaStepTimer final : public StepTimer {
  public:
   static constexpr std::size_t kMostAhead = 16;
@@ -40,10 +40,11 @@ class CudaStepTimer final : public StepTimer {
     pending_.emplace_back();
     pending_.back().start.record();
   }
-  void stop(const at::Tensor& loss) override {
+  void stop(const at::Tensor& loss, const at::Tensor& found_inf) override {
     Pending& step = pending_.back();
-    step.loss = at::empty({}, at::TensorOptions().dtype(at::kFloat).pinned_memory(true));
-    step.loss.copy_(loss, /*non_blocking=*/true);
+    step.loss_and_inf = at::zeros({2}, at::TensorOptions().dtype(at::kFloat).pinned_memory(true));
+    step.loss_and_inf[0].copy_(loss, /*non_blocking=*/true);
+    if (found_inf.defined()) step.loss_and_inf[1].copy_(found_inf, /*non_blocking=*/true);
     step.stop.record();
     step.stopped = true;
   }
@@ -60,13 +61,16 @@ class CudaStepTimer final : public StepTimer {
  private:
   struct Pending {
     at::cuda::CUDAEvent start{cudaEventDefault}, stop{cudaEventDefault};
-    at::Tensor loss;
+    at::Tensor loss_and_inf;
     bool stopped = false;
   };
   void take_oldest() {
     Pending& step = pending_.front();
     step.stop.synchronize();
-    finished_.push_back({step.start.elapsed_time(step.stop) * 1e-3, step.loss.item<double>()});
+    const float* loss_and_inf = step.loss_and_inf.const_data_ptr<float>();
+    finished_.push_back({.time_s = step.start.elapsed_time(step.stop) * 1e-3,
+                         .loss = loss_and_inf[0],
+                         .applied = loss_and_inf[1] == 0});
     pending_.pop_front();
   }
 
@@ -112,6 +116,7 @@ class CudaDevice final : public Device {
     return out_of_memory_;
   }
   bool has_bf16() const override { return capability_major_ >= 8; }
+  bool has_fp16() const override { return true; }
   bool refuses_bf16() const override { return capability_major_ < 8; }
   bool has_tf32() const override { return capability_major_ >= 8; }
 

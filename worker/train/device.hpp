@@ -31,6 +31,7 @@ struct PeakMemory {
 struct FinishedStep {
   double time_s;
   double loss;
+  bool applied;  // false: a loss scaler left the update out
 };
 
 // Times steps by the device's own clock. A GPU works behind the program: its steps come back
@@ -39,7 +40,8 @@ class StepTimer {
  public:
   virtual ~StepTimer() = default;
   virtual void start() = 0;
-  virtual void stop(const at::Tensor& loss) = 0;
+  // `found_inf`: StepResult's.
+  virtual void stop(const at::Tensor& loss, const at::Tensor& found_inf) = 0;
   // Those finished since the last question, in order.
   [[nodiscard]] virtual std::vector<FinishedStep> finished() = 0;
   // After waiting for the last one.
@@ -58,9 +60,10 @@ class Device {
   [[nodiscard]] virtual PeakMemory take_peaks() = 0;
   // Set once an allocation was refused, whatever became of the exception.
   [[nodiscard]] virtual std::optional<OutOfMemory> out_of_memory() const = 0;
-  // Nothing: the device computes bf16 in hardware. Else what it lacks, for people.
+  // In hardware.
   [[nodiscard]] virtual bool has_bf16() const = 0;
-  // Emulating it would only be slow and say nothing about the card: the trial is skipped.
+  [[nodiscard]] virtual bool has_fp16() const = 0;
+  // Emulating bf16 would only be slow and say nothing about the card: the trial is skipped.
   [[nodiscard]] virtual bool refuses_bf16() const = 0;
   [[nodiscard]] virtual bool has_tf32() const = 0;
 };

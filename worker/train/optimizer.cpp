@@ -12,25 +12,21 @@ namespace {
 class Sgd final : public Optimizer {
  public:
   Sgd(const sweeps::TrialSpec& spec, std::vector<at::Tensor> parameters)
-      : Optimizer(std::move(parameters)),
-        learning_rate_(*spec.learning_rate),
-        momentum_(*spec.momentum),
-        weight_decay_(*spec.weight_decay) {}
-
-  void step() override {
-    const at::NoGradGuard no_grad;
-    const bool first = momentum_ != 0 && momentum_buffers_.empty();
-    if (first) {  // the first step copies the gradients into them
-      for (const at::Tensor& parameter : parameters_)
-        momentum_buffers_.push_back(at::empty_like(parameter));
-    }
-    at::_fused_sgd_(parameters_, gradients(), momentum_buffers_, weight_decay_, momentum_,
-                    learning_rate_,
-                    /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, first);
-  }
+      : Optimizer(spec, std::move(parameters)), momentum_(*spec.momentum) {}
 
  private:
-  double learning_rate_, momentum_, weight_decay_;
+  // Zeros and no special first step: the first update copies the gradients into the buffers, also
+  // where a loss scaler left out the very first ones.
+  void make_state() override {
+    if (momentum_ != 0) momentum_buffers_ = zeros();
+  }
+  void update(const std::optional<at::Tensor>& found_inf) override {
+    at::_fused_sgd_(parameters_, gradients_, momentum_buffers_, weight_decay_, momentum_,
+                    learning_rate_, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
+                    /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
+  }
+
+  double momentum_;
   std::vector<at::Tensor> momentum_buffers_;
 };
 
@@ -38,21 +34,7 @@ class Adam final : public Optimizer {
  public:
   enum class Decay { kIntoGradient, kDecoupled };  // Adam, AdamW
   Adam(const sweeps::TrialSpec& spec, std::vector<at::Tensor> parameters, Decay decay)
-      : Optimizer(std::move(parameters)),
-        decay_(decay),
-        learning_rate_(*spec.learning_rate),
-        weight_decay_(*spec.weight_decay) {}
-
-  void step() override {
-    const at::NoGradGuard no_grad;
-    if (steps_.empty()) make_state();
-    at::_foreach_add_(steps_, 1);
-    const auto update = decay_ == Decay::kDecoupled ? static_cast<Update>(&at::_fused_adamw_)
-                                                    : static_cast<Update>(&at::_fused_adam_);
-    update(parameters_, gradients(), means_, squares_, {}, steps_, learning_rate_, /*beta1=*/0.9,
-           /*beta2=*/0.999, weight_decay_, /*eps=*/1e-8, /*amsgrad=*/false, /*maximize=*/false, {},
-           {});
-  }
+      : Optimizer(spec, std::move(parameters)), decay_(decay) {}
 
  private:
   using Tensors = at::TensorList;
@@ -60,30 +42,69 @@ class Adam final : public Optimizer {
                           double, double, double, bool, bool, const std::optional<at::Tensor>&,
                           const std::optional<at::Tensor>&);
 
-  void make_state() {
-    for (const at::Tensor& parameter : parameters_) {
-      means_.push_back(at::zeros_like(parameter));
-      squares_.push_back(at::zeros_like(parameter));
-      steps_.push_back(at::zeros({}, parameter.options()));
-    }
+  void make_state() override {
+    means_ = zeros();
+    squares_ = zeros();
+    // One count for all: they are updated together. In fp32 whatever the weights are.
+    const auto where = parameters_.front().options().dtype(at::kFloat);
+    steps_.assign(parameters_.size(), at::zeros({}, where));
+  }
+  void update(const std::optional<at::Tensor>& found_inf) override {
+    at::Tensor& step = steps_.front();
+    step.add_(1);
+    const auto fused = decay_ == Decay::kDecoupled ? static_cast<Update>(&at::_fused_adamw_)
+                                                   : static_cast<Update>(&at::_fused_adam_);
+    fused(parameters_, gradients_, means_, squares_, {}, steps_, learning_rate_, /*beta1=*/0.9,
+          /*beta2=*/0.999, weight_decay_, /*eps=*/1e-8, /*amsgrad=*/false, /*maximize=*/false,
+          /*grad_scale=*/{}, found_inf);
+    if (found_inf) step.sub_(*found_inf);
   }
 
   Decay decay_;
-  double learning_rate_, weight_decay_;
   std::vector<at::Tensor> means_, squares_, steps_;
 };
 
 }  // namespace
 
+Optimizer::Optimizer(const sweeps::TrialSpec& spec, std::vector<at::Tensor> parameters)
+    : parameters_(std::move(parameters)),
+      learning_rate_(*spec.learning_rate),
+      weight_decay_(*spec.weight_decay) {}
+
 void Optimizer::zero_grad() {
+  gradients_.clear();
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
 }
 
-std::vector<at::Tensor> Optimizer::gradients() const {
-  std::vector<at::Tensor> gradients;
-  gradients.reserve(parameters_.size());
-  for (const at::Tensor& parameter : parameters_) gradients.push_back(parameter.grad());
-  return gradients;
+const std::vector<at::Tensor>& Optimizer::collect_gradients() {
+  if (!has_state_) {
+    std::erase_if(parameters_, [](const at::Tensor& p) { return !p.grad().defined(); });
+    if (parameters_.empty()) throw TrialFailed("the loss depends on no trained parameter");
+  }
+  gradients_.clear();
+  for (const at::Tensor& parameter : parameters_) {
+    if (!parameter.grad().defined()) {
+      throw TrialFailed(
+          fmt::format("a parameter of {} numbers has a gradient in some steps and none in others",
+                      parameter.numel()));
+    }
+    gradients_.push_back(parameter.grad());
+  }
+  return gradients_;
+}
+
+void Optimizer::step(const std::optional<at::Tensor>& found_inf) {
+  const at::NoGradGuard no_grad;
+  if (!has_state_) make_state();
+  has_state_ = true;
+  update(found_inf);
+}
+
+std::vector<at::Tensor> Optimizer::zeros() const {
+  std::vector<at::Tensor> zeros;
+  zeros.reserve(parameters_.size());
+  for (const at::Tensor& parameter : parameters_) zeros.push_back(at::zeros_like(parameter));
+  return zeros;
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const sweeps::TrialSpec& spec,

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sweeps/trial_spec.hpp"
@@ -16,15 +17,30 @@ namespace batchsweep::train {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // From the gradients of the parameters, in place. State is made at the first step, as everywhere.
-  virtual void step() = 0;
+
   // Gives the gradients' memory back.
   void zero_grad();
+  // The gradients of the last backward passes, to be changed in place before step(). Parameters
+  // that no loss depends on have none and are left alone from then on, as in torch.optim.
+  [[nodiscard]] const std::vector<at::Tensor>& collect_gradients();
+  void set_learning_rate(double rate) { learning_rate_ = rate; }
+  [[nodiscard]] double learning_rate() const { return learning_rate_; }
+  // From the collected gradients, in place. Nothing changes where `found_inf` (of a GradScaler) is
+  // 1. State is made at the first step, as everywhere.
+  void step(const std::optional<at::Tensor>& found_inf = {});
 
  protected:
-  explicit Optimizer(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)) {}
-  [[nodiscard]] std::vector<at::Tensor> gradients() const;
-  std::vector<at::Tensor> parameters_;
+  Optimizer(const sweeps::TrialSpec& spec, std::vector<at::Tensor> parameters);
+  virtual void make_state() = 0;
+  virtual void update(const std::optional<at::Tensor>& found_inf) = 0;
+  // Zeros shaped as each parameter.
+  [[nodiscard]] std::vector<at::Tensor> zeros() const;
+
+  std::vector<at::Tensor> parameters_, gradients_;
+  double learning_rate_, weight_decay_;
+
+ private:
+  bool has_state_ = false;
 };
 
 // `spec` with its defaults filled in.

@@ -3,8 +3,10 @@
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
+#include <fmt/format.h>
 
 #include <array>
+#include <string_view>
 
 #include "worker/train/trial_errors.hpp"
 
@@ -18,6 +20,29 @@ void set_float32(at::Float32Backend backend, at::Float32Precision precision) {
        {at::Float32Op::ALL, at::Float32Op::CONV, at::Float32Op::RNN, at::Float32Op::MATMUL}) {
     at::globalContext().setFloat32Precision(backend, op, precision);
   }
+}
+
+struct Meaning {
+  std::string_view precision;
+  at::ScalarType type = at::kFloat;  // of convolutions and products
+  bool autocast = false;             // only theirs: the weights stay in fp32
+  bool tf32 = false;
+};
+constexpr std::array kMeanings{
+    Meaning{.precision = "fp32"},
+    Meaning{.precision = "tf32", .tf32 = true},
+    Meaning{.precision = "bf16", .type = at::kBFloat16, .autocast = true},
+    Meaning{.precision = "fp16", .type = at::kHalf, .autocast = true},
+    Meaning{.precision = "bf16-true", .type = at::kBFloat16},
+};
+
+const Meaning& meaning_of(const std::string& precision) {
+  for (const Meaning& meaning : kMeanings) {
+    if (meaning.precision == precision) return meaning;
+  }
+  throw TrialFailed(fmt::format(
+      "precision {} is not available in this version: use fp32, tf32, bf16, fp16 or bf16-true",
+      precision));
 }
 
 }  // namespace
@@ -38,24 +63,26 @@ Autocast::~Autocast() {
 }
 
 PrecisionPolicy::PrecisionPolicy(const std::string& precision, const Device& device)
-    : device_(device.where().type()), bf16_(precision == "bf16") {
-  const bool tf32 = precision == "tf32";
-  if (precision != "fp32" && !tf32 && !bf16_) {
-    throw TrialFailed("precision " + precision +
-                      " is not available in this version: use fp32, tf32 or bf16");
-  }
-  if (tf32 && !device.has_tf32())
+    : device_(device.where().type()) {
+  const Meaning& meaning = meaning_of(precision);
+  if (meaning.tf32 && !device.has_tf32())
     throw Unsupported("precision tf32 needs a GPU of compute capability 8.0 or higher");
-  if (bf16_ && device.refuses_bf16()) {
+  if (meaning.type == at::kBFloat16 && device.refuses_bf16()) {
     throw Unsupported(
-        "precision bf16 needs compute capability 8.0 or higher: this GPU would only emulate it");
+        fmt::format("precision {} needs compute capability 8.0 or higher: this GPU would only "
+                    "emulate it",
+                    precision));
   }
-  native_ = !bf16_ || device.has_bf16();
+  if (meaning.autocast) autocast_ = meaning.type;
+  native_ = meaning.type == at::kBFloat16 ? device.has_bf16()
+            : meaning.type == at::kHalf   ? device.has_fp16()
+                                          : true;
   set_float32(at::Float32Backend::CUDA,
-              tf32 ? at::Float32Precision::TF32 : at::Float32Precision::IEEE);
+              meaning.tf32 ? at::Float32Precision::TF32 : at::Float32Precision::IEEE);
   set_float32(at::Float32Backend::MKLDNN, at::Float32Precision::IEEE);
-  switches_ =
-      std::string("float32=") + (tf32 ? "tf32" : "ieee") + " autocast=" + (bf16_ ? "bf16" : "off");
+  switches_ = fmt::format("float32={} autocast={} weights={}", meaning.tf32 ? "tf32" : "ieee",
+                          meaning.autocast ? precision : "off",
+                          meaning.type == at::kBFloat16 && !meaning.autocast ? "bf16" : "fp32");
 }
 
 }  // namespace batchsweep::train

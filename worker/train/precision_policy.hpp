@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What "fp32", "tf32" and "bf16" mean here, set by ourselves and not left to LibTorch's defaults,
-// which differ by version and card.
+// What the names of precisions mean here, set by ourselves and not left to LibTorch's defaults,
+// which differ by version and card. docs/training.md says it for people.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <optional>
 #include <string>
 
 #include "worker/train/device.hpp"
@@ -30,18 +31,21 @@ class Autocast {
 
 class PrecisionPolicy {
  public:
-  // Sets the process's switches. Throws Unsupported for a precision that this device or this
-  // version does not offer.
+  // Sets the process's switches. Throws Unsupported for a precision that this device does not
+  // offer, TrialFailed for one that this version does not know.
   PrecisionPolicy(const std::string& precision, const Device& device);
-  [[nodiscard]] Autocast for_forward() const { return {device_, at::kBFloat16, bf16_}; }
-  [[nodiscard]] bool native() const {
-    return native_;
-  }  // false: emulated, the times say nothing about the hardware
+  [[nodiscard]] Autocast for_forward() const {
+    return {device_, autocast_.value_or(at::kBFloat16), autocast_.has_value()};
+  }
+  // fp16 rounds small gradients to 0 unless the loss is scaled.
+  [[nodiscard]] bool scales_loss() const { return autocast_ == at::kHalf; }
+  // false: emulated, the times say nothing about the hardware
+  [[nodiscard]] bool native() const { return native_; }
   [[nodiscard]] const std::string& switches() const { return switches_; }
 
  private:
   c10::DeviceType device_;
-  bool bf16_;
+  std::optional<at::ScalarType> autocast_;
   bool native_ = true;
   std::string switches_;
 };

@@ -6,9 +6,7 @@
 #include "base/clock.hpp"
 #include "worker/train/data/data_source.hpp"
 #include "worker/train/device.hpp"
-#include "worker/train/models/model.hpp"
-#include "worker/train/optimizer.hpp"
-#include "worker/train/precision_policy.hpp"
+#include "worker/train/optimizer_step.hpp"
 #include "worker/train/trial_report.hpp"
 
 namespace batchsweep::train {
@@ -30,43 +28,15 @@ Batch next_batch(DataSource& data, Window& window) {
   return batch;
 }
 
-// One micro-step: forward in the trial's precision, backward into the gradients.
-at::Tensor accumulate_gradients(const TrainingParts& with, const Batch& batch,
-                                std::int64_t micro_steps) {
-  at::Tensor loss;
-  {
-    const Autocast autocast = with.precision.for_forward();
-    loss = with.model.loss(batch) / static_cast<double>(micro_steps);
-  }
-  loss.backward();
-  return loss.detach();
-}
-
-// One optimizer step. Returns its loss, which a GPU may not have computed yet.
-at::Tensor optimizer_step(const TrainingPlan& plan, const TrainingParts& with, Window& window) {
-  with.optimizer.zero_grad();
-  at::Tensor loss;
-  for (std::int64_t micro_step = 0; micro_step < plan.gradient_accumulation_steps; ++micro_step) {
-    const Batch batch = next_batch(with.data, window);
-    const at::Tensor part = accumulate_gradients(with, batch, plan.gradient_accumulation_steps);
-    loss = loss.defined() ? loss + part : part;
-  }
-  with.optimizer.step();
-  return loss;
-}
-
 }  // namespace
 
 void train(const TrainingPlan& plan, const TrainingParts& parts, TrialReport& report) {
   Window window;
-  double applied = 0;
   const std::unique_ptr<StepTimer> timer = parts.device.make_step_timer();
   const auto step = [&] {
     timer->start();
-    const at::Tensor loss = optimizer_step(plan, parts, window);
-    timer->stop(loss);
-    report.measured.applied_steps = ++applied;
-    report.measured.skipped_steps = 0;  // only a loss scaler skips steps
+    const StepResult result = parts.step.run([&] { return next_batch(parts.data, window); });
+    timer->stop(result.loss, result.found_inf);
     report.add(timer->finished());
   };
 

@@ -9,24 +9,19 @@ namespace batchsweep::train {
 
 class DataSource;
 class Device;
-class Model;
-class Optimizer;
-class PrecisionPolicy;
+class OptimizerStep;
 class TrialReport;
 
 struct TrainingPlan {
   std::int64_t warmup_steps = 0;  // in the peaks, not in the times
   std::int64_t timed_steps = 0;
   double min_time_s = 0;  // the timed window goes on until it lasted so long
-  std::int64_t gradient_accumulation_steps = 1;
 };
 
 struct TrainingParts {
   Device& device;
-  const PrecisionPolicy& precision;
   DataSource& data;
-  Model& model;
-  Optimizer& optimizer;
+  OptimizerStep& step;
 };
 
 // Trains as planned and fills in the report's measurements as far as it comes.

@@ -12,7 +12,7 @@
 #include "worker/train/data/data_source.hpp"
 #include "worker/train/device.hpp"
 #include "worker/train/models/registry.hpp"
-#include "worker/train/optimizer.hpp"
+#include "worker/train/optimizer_step.hpp"
 #include "worker/train/precision_policy.hpp"
 #include "worker/train/process_clock.hpp"
 #include "worker/train/software.hpp"
@@ -76,20 +76,14 @@ void set_up_and_train(const protocol::TrialInput& input, const std::string& prog
                                .format = model->parameters().options().channels_last
                                              ? at::MemoryFormat::ChannelsLast
                                              : at::MemoryFormat::Contiguous});
-  const auto optimizer = make_optimizer(spec, model->parameters().trained_tensors());
+  OptimizerStep step(spec, precision, *model);
   report.measured.num_parameters = static_cast<double>(model->parameters().count());
   report.measured.setup_s = seconds_since_process_start();
 
   train({.warmup_steps = spec.warmup_steps,
          .timed_steps = spec.timed_steps,
-         .min_time_s = spec.min_time_s,
-         .gradient_accumulation_steps = spec.gradient_accumulation_steps},
-        {.device = device,
-         .precision = precision,
-         .data = *data,
-         .model = *model,
-         .optimizer = *optimizer},
-        report);
+         .min_time_s = spec.min_time_s},
+        {.device = device, .data = *data, .step = step}, report);
   report.begin(results::Phase::kTeardown);
 }
 

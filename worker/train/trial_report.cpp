@@ -34,6 +34,7 @@ void TrialReport::add(const std::vector<FinishedStep>& steps) {
   for (const FinishedStep& step : steps) {
     steps_.time_s.push_back(step.time_s);
     steps_.loss.push_back(step.loss);
+    ++(step.applied ? applied_steps_ : skipped_steps_);
     if (phase_ == results::Phase::kWarmup) ++steps_.warmup_steps;
     const auto number = static_cast<std::int64_t>(steps_.time_s.size());
     writer_.write(protocol::StepDone{.step = number, .time_s = step.time_s, .loss = step.loss});
@@ -62,6 +63,8 @@ void TrialReport::finish() {
   measured.peak_device_used_bytes = peaks_.device_used_bytes;
   measured.rss_peak_bytes = peak_resident_bytes();
   if (!steps_.loss.empty()) {
+    measured.applied_steps = applied_steps_;
+    measured.skipped_steps = skipped_steps_;
     measured.loss_first = steps_.loss.front();
     measured.loss_last = steps_.loss.back();
   }

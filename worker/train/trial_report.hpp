@@ -36,6 +36,7 @@ class TrialReport {
   bool said_hello_ = false;
   results::Phase phase_ = results::Phase::kSetup;
   results::StepTimes steps_;
+  double applied_steps_ = 0, skipped_steps_ = 0;
   PeakMemory peaks_;
 };
 
