@@ -14,6 +14,11 @@ std::string input_of(const sweeps::ModelInfo& model) {
   return fmt::format("{}x{}x{}", model.channels, model.image_size, model.image_size);
 }
 
+std::string amount(double number) {
+  return number < 1e9 ? fmt::format("{:.4g} M", number / 1e6)
+                      : fmt::format("{:.1f} G", number / 1e9);
+}
+
 std::string classes_of(const sweeps::ModelInfo& model) {
   return fmt::format("{}",
                      model.domain == sweeps::Domain::kText ? model.vocabulary : model.num_classes);
@@ -29,10 +34,10 @@ Table models_table() {
   Table table{{"model", "input", "classes", "parameters", "multiply-adds", "heads", "source"}, {}};
   for (const sweeps::ModelInfo& model : sweeps::model_table()) {
     const auto adds = model.multiply_adds_per_sample;
-    table.rows.push_back(
-        {std::string(model.name), input_of(model), classes_of(model),
-         fmt::format("{}", model.num_parameters), adds ? fmt::format("{:.4g} M", *adds / 1e6) : "",
-         fmt::format("{}", fmt::join(heads_of(model), ", ")), std::string(model.source)});
+    table.rows.push_back({std::string(model.name), input_of(model), classes_of(model),
+                          fmt::format("{}", model.num_parameters), adds ? amount(*adds) : "",
+                          fmt::format("{}", fmt::join(heads_of(model), ", ")),
+                          std::string(model.source)});
   }
   return table;
 }

@@ -39,19 +39,19 @@ std::string hash_folder(const std::string& path) {
 }
 
 // "" after a finding.
-std::string hash_content(const FileKind& kind, const std::string& path, const Place& place,
+std::string hash_content(bool folder, const std::string& path, const Place& place,
                          const std::string& key, ReadContext& context) {
   std::error_code error;
-  const bool there = kind.folder ? fs::is_directory(path, error) : fs::is_regular_file(path, error);
+  const bool there = folder ? fs::is_directory(path, error) : fs::is_regular_file(path, error);
   if (!there) {
     if (!context.rehearsal)
       context.findings.add(place, key,
-                           fmt::format("no such {}: {}", kind.folder ? "folder" : "file", path));
+                           fmt::format("no such {}: {}", folder ? "folder" : "file", path));
     // A rehearsal does not read it: its name stands for the content.
     return context.rehearsal ? hex(sha256(path)) : std::string();
   }
   try {
-    return kind.folder ? hash_folder(path) : hex(sha256_file(path));
+    return folder ? hash_folder(path) : hex(sha256_file(path));
   } catch (const std::exception& failure) {
     context.findings.add(place, key, failure.what());
     return "";
@@ -59,6 +59,21 @@ std::string hash_content(const FileKind& kind, const std::string& path, const Pl
 }
 
 }  // namespace
+
+std::optional<std::string> read_path(const std::string& name, bool folder, const Place& place,
+                                     const std::string& key, ReadContext& context) {
+  // What was typed on the command line is meant from the current folder, what stands in a file
+  // from that file's.
+  const bool typed = place.file && place.file->starts_with("--set");
+  const fs::path from = typed ? context.typed_folder : context.folder;
+  const std::string path = (from / name).lexically_normal().string();
+  if (!context.file_hashes.contains(path)) {
+    std::string hash = hash_content(folder, path, place, key, context);
+    if (hash.empty()) return std::nullopt;
+    context.file_hashes.emplace(path, std::move(hash));
+  }
+  return path;
+}
 
 std::optional<std::string> read_data_source(const std::string& text, const Place& place,
                                             const std::string& key, ReadContext& context) {
@@ -75,17 +90,8 @@ std::optional<std::string> read_data_source(const std::string& text, const Place
     // Before a folder of a million images is looked at.
     if (refuse_not_yet("data", text, context.rehearsal, place, key, context.findings))
       return std::nullopt;
-    // What was typed on the command line is meant from the current folder, what stands in a file
-    // from that file's.
-    const bool typed = place.file && place.file->starts_with("--set");
-    const fs::path folder = typed ? context.typed_folder : context.folder;
-    const std::string path = (folder / file).lexically_normal().string();
-    if (!context.file_hashes.contains(path)) {
-      std::string hash = hash_content(kind, path, place, key, context);
-      if (hash.empty()) return std::nullopt;
-      context.file_hashes.emplace(path, std::move(hash));
-    }
-    return std::string(kind.prefix) + path;
+    const auto path = read_path(file, kind.folder, place, key, context);
+    return path ? std::optional(std::string(kind.prefix) + *path) : std::nullopt;
   }
   const std::string near = did_you_mean(text, {kBuiltIn.begin(), kBuiltIn.end()});
   context.findings.add(

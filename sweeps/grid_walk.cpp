@@ -46,6 +46,10 @@ void apply_model(const SweepSpec& sweep, TrialSpec& spec) {
   spec.model_source = model.model_source.empty() ? spec.model : model.model_source;
   spec.model_head = model.model_head;
   spec.model_weights = model.model_weights;
+  spec.partial_weights = model.partial_weights;
+  spec.input_shape = model.input_shape;
+  spec.input_dtype = model.input_dtype;
+  spec.input_vocabulary = model.input_vocabulary;
   spec.loss = model.loss;
   if (!model.data.empty()) spec.data = model.data;
   const auto take = [](auto& value, const auto& from) {

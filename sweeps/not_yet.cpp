@@ -25,7 +25,6 @@ constexpr auto kNotYet = std::to_array<NotYet>({
     {"cluster", "", true},
     {"cudnn_benchmark", "false"},
     {"data", "synthetic,fashion-mnist,text:*"},
-    {"head", "mlm,lm"},
     {"largest", "numbers", true},  // of batch_size
     {"memory_format", "contiguous"},
     {"num_nodes", "min", true},
@@ -34,8 +33,6 @@ constexpr auto kNotYet = std::to_array<NotYet>({
     {"prices", "", true},
     {"schedule", "constant"},
     {"slurm", "", true},
-    {"source", ""},  // asked for scripts only
-    {"weights", ""},
     {"world_size", "1"},
 });
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "sweeps/model_table.hpp"
-#include "sweeps/not_yet.hpp"
 #include "sweeps/read_sections.hpp"
 
 namespace batchsweep::sweeps {
@@ -34,9 +34,9 @@ void read_source(TableReader& table, const std::string& name, TrialSpec& model,
       table.missing("source", "\"script:FILE\" or the name of a built-in model");
     }
   } else if (source && source->starts_with(kScript)) {
-    model.model_source = *source;
-    refuse_not_yet("source", *source, context.rehearsal, node->place, table.key("source"),
-                   context.findings);
+    const std::string file = source->substr(kScript.size());
+    const auto path = read_path(file, /*folder=*/false, node->place, table.key("source"), context);
+    model.model_source = std::string(kScript) + path.value_or(file);
   } else if (source) {
     model.model_source = *source;
     if (find_model(*source) == nullptr && !context.rehearsal) {
@@ -48,22 +48,35 @@ void read_source(TableReader& table, const std::string& name, TrialSpec& model,
   }
 }
 
+void read_input_shape(TableReader& input, TrialSpec& model) {
+  const TomlNode* shape = input.find("shape");
+  if (shape == nullptr) return input.missing("shape", "of one sample, such as [3, 224, 224]");
+  if (shape->kind != TomlNode::Kind::kArray || shape->items.empty())
+    input.findings().add(shape->place, input.key("shape"), "expected a list such as [3, 224, 224]");
+  for (const TomlNode& side : shape->items) {
+    const auto length = read_integer(side, input.key("shape"), 1, 1e9, input.findings());
+    if (length) model.input_shape.push_back(*length);
+  }
+}
+
+void read_input(TableReader input, TrialSpec& model) {
+  read_input_shape(input, model);
+  if (const auto dtype = input.word("dtype", kDtypes)) model.input_dtype = *dtype;
+  const auto vocabulary = input.integer("vocabulary", 2, 1e9);
+  if (vocabulary) model.input_vocabulary = *vocabulary;
+  const bool tokens = model.input_dtype == "int64";
+  if (vocabulary && !tokens) {
+    input.findings().add(input.node().find("vocabulary")->place, input.key("vocabulary"),
+                         "only with dtype = \"int64\"");
+  } else if (tokens && input.node().find("vocabulary") == nullptr) {
+    input.missing("vocabulary", "how many tokens there are: an int64 input holds 0 to one less");
+  }
+  input.refuse_unknown_keys();
+}
+
 void read_script_keys(TableReader& table, TrialSpec& model) {
   const bool script = model.model_source.starts_with(kScript);
-  if (auto input = table.table("input")) {
-    if (const TomlNode* shape = input->find("shape")) {
-      const bool list = shape->kind == TomlNode::Kind::kArray && !shape->items.empty();
-      if (!list)
-        table.findings().add(shape->place, input->key("shape"),
-                             "expected a list such as [3, 224, 224]");
-      for (const TomlNode& side : shape->items)
-        (void)read_integer(side, input->key("shape"), 1, 1e9, table.findings());
-    } else {
-      input->missing("shape", "of one sample, such as [3, 224, 224]");
-    }
-    (void)input->word("dtype", kDtypes);
-    input->refuse_unknown_keys();
-  }
+  if (auto input = table.table("input")) read_input(*input, model);
   if (auto target = table.table("target")) {
     if (const auto classes = target->integer("classes", 2, 1e7)) model.num_classes = *classes;
     target->refuse_unknown_keys();
@@ -85,9 +98,42 @@ void read_head(TableReader& table, TrialSpec& model, ReadContext& context) {
   const ModelInfo* info = find_model(model.model_source);
   if (info != nullptr && info->heads.empty()) {
     context.findings.add(place, table.key("head"), fmt::format("{} has one head only", info->name));
+  } else if (info != nullptr) {
+    std::vector<std::string_view> names;
+    for (const Head& one : info->heads) names.push_back(one.name);
+    if (std::ranges::find(names, *head) == names.end()) {
+      context.findings.add(place, table.key("head"),
+                           fmt::format("{} has the heads {}, found \"{}\"", info->name,
+                                       fmt::join(names, ", "), *head));
+    }
+  } else if (model.model_source.starts_with(kScript)) {
+    context.findings.add(place, table.key("head"), "a script has no choice of heads");
   }
-  refuse_not_yet("head", *head, context.rehearsal, place, table.key("head"), context.findings);
   model.model_head = *head;
+}
+
+void read_weights(TableReader& table, TrialSpec& model, ReadContext& context) {
+  const auto weights = table.name("weights");
+  const auto partial = table.boolean("partial_weights");
+  model.partial_weights = partial.value_or(false);
+  if (partial && table.node().find("weights") == nullptr) {
+    context.findings.add(table.node().find("partial_weights")->place, table.key("partial_weights"),
+                         "only with weights");
+  }
+  if (!weights) return;
+  const Place& place = table.node().find("weights")->place;
+  const std::string key = table.key("weights");
+  constexpr std::string_view kSuffix = ".safetensors";
+  if (!weights->ends_with(kSuffix)) {
+    context.findings.add(place, key,
+                         fmt::format("expected FILE.safetensors, found \"{}\": save the weights "
+                                     "with safetensors.torch.save_file(model.state_dict(), ...)",
+                                     *weights));
+  } else if (model.model_source.starts_with(kScript)) {
+    context.findings.add(place, key, "a script brings its own weights");
+  } else if (const auto path = read_path(*weights, /*folder=*/false, place, key, context)) {
+    model.model_weights = *path;
+  }
 }
 
 void read_model(TableReader table, const std::string& name, SweepSpec& sweep, ReadContext& context,
@@ -98,11 +144,7 @@ void read_model(TableReader table, const std::string& name, SweepSpec& sweep, Re
   read_script_keys(table, model);
   read_head(table, model, context);
   if (const auto loss = table.word("loss", kLosses)) model.loss = *loss;
-  if (const auto weights = table.name("weights")) {
-    model.model_weights = *weights;
-    refuse_not_yet("weights", *weights, context.rehearsal, table.node().find("weights")->place,
-                   table.key("weights"), context.findings);
-  }
+  read_weights(table, model, context);
   if (const TomlNode* data = table.find("data")) {
     // After a finding the text stays, so that nothing else is told about the data of [trial].
     model.data =

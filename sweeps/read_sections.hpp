@@ -53,6 +53,11 @@ struct PlacedMatches {
 // The lines of one [[exclude]], `when` or `only`.
 [[nodiscard]] PlacedMatches read_matches(TableReader table, ReadContext& context);
 
+// data_source.cpp: the full path of a file or folder, with the content's hash noted. nullopt after a
+// finding.
+[[nodiscard]] std::optional<std::string> read_path(const std::string& name, bool folder,
+                                                   const Place& place, const std::string& key,
+                                                   ReadContext& context);
 // data_source.cpp: "text:FILE" -> "text:/full/path" with the content's hash noted; built-in names
 // stay. nullopt after a finding.
 [[nodiscard]] std::optional<std::string> read_data_source(const std::string& text,

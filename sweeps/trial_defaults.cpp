@@ -7,6 +7,15 @@ const ModelInfo* model_of(const TrialSpec& spec) {
   return find_model(spec.model_source.empty() ? spec.model : spec.model_source);
 }
 
+std::optional<InputInfo> input_of(const TrialSpec& spec) {
+  if (const ModelInfo* model = model_of(spec))
+    return InputInfo{model->domain, model->channels, model->vocabulary};
+  if (spec.input_shape.empty()) return std::nullopt;
+  if (spec.input_dtype == "int64")
+    return InputInfo{Domain::kText, 0, spec.input_vocabulary.value_or(0)};
+  return InputInfo{Domain::kImage, spec.input_shape.size() == 3 ? spec.input_shape[0] : 0, 0};
+}
+
 Task task_of(const TrialSpec& spec) {
   const ModelInfo* model = model_of(spec);
   if (model == nullptr) return Task::kClassify;
@@ -18,16 +27,17 @@ Task task_of(const TrialSpec& spec) {
 
 TrialDefaults defaults_of(const TrialSpec& spec) {
   const ModelInfo* model = model_of(spec);
-  if (model != nullptr && model->domain == Domain::kText) {
+  const std::optional<InputInfo> input = input_of(spec);
+  if (input && input->domain == Domain::kText) {
+    const bool classes = model != nullptr && task_of(spec) == Task::kClassify;
     return {.optimizer = "adamw",
             .learning_rate = 1e-4,
             .momentum = 0,
             .weight_decay = 0.01,
             .image_size = std::nullopt,
-            .num_classes =
-                task_of(spec) == Task::kClassify ? std::optional(model->num_classes) : std::nullopt,
+            .num_classes = classes ? std::optional(model->num_classes) : std::nullopt,
             .sequence_length = 128,
-            .dropout = model->dropout};
+            .dropout = model == nullptr ? std::nullopt : model->dropout};
   }
   TrialDefaults defaults{.optimizer = "sgd",
                          .learning_rate = 0.01,
@@ -46,6 +56,21 @@ TrialDefaults defaults_of(const TrialSpec& spec) {
   return defaults;
 }
 
+namespace {
+
+// A script takes what its `input` says, and nothing else.
+void take_input_shape(TrialSpec& spec) {
+  const std::vector<std::int64_t>& shape = spec.input_shape;
+  if (shape.size() == 3 && spec.input_dtype != "int64") {
+    spec.image_height = shape[1];
+    spec.image_width = shape[2];
+  } else if (shape.size() == 1 && spec.input_dtype == "int64") {
+    spec.sequence_length = shape[0];
+  }
+}
+
+}  // namespace
+
 TrialSpec with_defaults(TrialSpec spec) {
   const TrialDefaults defaults = defaults_of(spec);
   const auto fill = [](auto& value, const auto& from) {
@@ -60,6 +85,7 @@ TrialSpec with_defaults(TrialSpec spec) {
   fill(spec.num_classes, defaults.num_classes);
   fill(spec.sequence_length, defaults.sequence_length);
   fill(spec.dropout, defaults.dropout);
+  take_input_shape(spec);
   return spec;
 }
 

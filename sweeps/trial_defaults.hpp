@@ -17,6 +17,14 @@ namespace batchsweep::sweeps {
 // The built-in behind the spec's model; nullptr for scripts and for the free names of a rehearsal.
 [[nodiscard]] const ModelInfo* model_of(const TrialSpec& spec);
 
+// What one sample is, of a built-in or as a script's `input` says; nullopt for free names.
+struct InputInfo {
+  Domain domain = Domain::kImage;
+  std::int64_t channels = 0;    // of images; 0: a script's input has no channels, height and width
+  std::int64_t vocabulary = 0;  // of text
+};
+[[nodiscard]] std::optional<InputInfo> input_of(const TrialSpec& spec);
+
 // What the trial asks of a built-in model, by its head. Of scripts: a class of each sample.
 [[nodiscard]] Task task_of(const TrialSpec& spec);
 

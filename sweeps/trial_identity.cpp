@@ -74,8 +74,15 @@ void add_image_size(Lines& lines, const TrialSpec& spec, const TrialDefaults& de
   lines.add("image_size", fmt::format("{}x{}", height, width));
 }
 
+void add_script_input(Lines& lines, const TrialSpec& spec) {
+  if (spec.input_shape.empty()) return;
+  lines.add("input", fmt::format("{} {}", fmt::join(spec.input_shape, "x"), spec.input_dtype));
+  lines.add_unless(0, "input_vocabulary", spec.input_vocabulary);
+}
+
 void add_weights(Lines& lines, const TrialSpec& spec, const SweepSpec& sweep) {
   if (spec.model_weights.empty()) return;
+  lines.add_unless(false, "partial_weights", spec.partial_weights);
   const auto it = sweep.file_hashes.find(spec.model_weights);
   lines.add("weights", it == sweep.file_hashes.end() ? spec.model_weights : "sha256:" + it->second);
 }
@@ -106,6 +113,7 @@ std::string canonical_text(const TrialSpec& spec, const SweepSpec& sweep) {
                                                       model->heads.front().name == spec.model_head);
   if (!first_head) lines.add("head", spec.model_head);
   add_image_size(lines, spec, defaults, images);
+  add_script_input(lines, spec);
   lines.add_unless(defaults.learning_rate, "learning_rate", spec.learning_rate);
   if (!spec.loss.empty()) lines.add_unless("cross_entropy", "loss", spec.loss);
   lines.add_unless(by_default.memory_format, "memory_format", spec.memory_format);

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/enum_names.hpp"
 
@@ -45,8 +46,14 @@ struct TrialSpec {
 
   std::string model_source;  // built-in behind the name ("resnet18"), or "script:FILE"; never empty after reading
   std::string model_head;    // "" = the model's first
-  std::string model_weights;
+  std::string model_weights;     // full path of a safetensors file; "" = drawn from the seed
+  bool partial_weights = false;  // what the file and the model do not share is left as it is
   std::string loss;
+  // Of scripts, which cannot tell it themselves: one sample's shape and type, and how many tokens
+  // there are where it is of int64.
+  std::vector<std::int64_t> input_shape;
+  std::string input_dtype = "float32";
+  std::optional<std::int64_t> input_vocabulary;
 
   // A file or folder is named by its full path ("text:/data/bible.txt"); `data_hash` is its content, "" for built-in data.
   std::string data = "synthetic";

@@ -19,7 +19,11 @@ void for_each_member(const Visit& visit) {
   visit("model_source", &TrialSpec::model_source);
   visit("model_head", &TrialSpec::model_head);
   visit("model_weights", &TrialSpec::model_weights);
+  visit("partial_weights", &TrialSpec::partial_weights);
   visit("loss", &TrialSpec::loss);
+  visit("input_shape", &TrialSpec::input_shape);
+  visit("input_dtype", &TrialSpec::input_dtype);
+  visit("input_vocabulary", &TrialSpec::input_vocabulary);
   visit("data", &TrialSpec::data);
   visit("data_hash", &TrialSpec::data_hash);
   visit("image_height", &TrialSpec::image_height);

@@ -70,6 +70,13 @@ class Parameters {
   // Not trained, but part of the model's state.
   at::Tensor add_buffer(const std::string& name, at::IntArrayRef shape, Initial initial);
   at::Tensor add_counter(const std::string& name);  // an int64 scalar
+  // Tensors that exist already.
+  void adopt(const std::string& name, const at::Tensor& tensor) {
+    trained_.push_back({name, tensor});
+  }
+  void adopt_buffer(const std::string& name, const at::Tensor& tensor) {
+    buffers_.push_back({name, tensor});
+  }
 
   // Files of the reference also hold tensors of this name (a pattern with "*"): copies of others,
   // or constants.

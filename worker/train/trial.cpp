@@ -19,6 +19,7 @@
 #include "worker/train/training_loop.hpp"
 #include "worker/train/trial_errors.hpp"
 #include "worker/train/trial_report.hpp"
+#include "worker/train/weights.hpp"
 
 namespace batchsweep::train {
 namespace {
@@ -37,7 +38,6 @@ void refuse_what_is_missing(const protocol::TrialInput& input) {
   };
   refuse(input.play.has_value(), "playing a rehearsal (batchsweep-player does)");
   refuse(spec.world_size > 1, fmt::format("world_size {}", spec.world_size));
-  refuse(!spec.model_weights.empty(), "weights = " + spec.model_weights);
   refuse(spec.schedule != plain.schedule, "schedule = " + spec.schedule);
   refuse(spec.clip_grad_norm.has_value(), "clip_grad_norm");
   refuse(spec.memory_format != plain.memory_format, "memory_format = " + spec.memory_format);
@@ -69,6 +69,10 @@ void set_up_and_train(const protocol::TrialInput& input, const std::string& prog
 
   at::manual_seed(input.seed);
   const auto model = build_model(spec, device.where());
+  if (!spec.model_weights.empty()) {
+    load_weights(model->parameters(), spec.model_weights,
+                 spec.partial_weights ? Missing::kAllowed : Missing::kRefused);
+  }
   const auto data = open_data({.spec = spec,
                                .seed = input.seed,
                                .device = device.where(),

@@ -352,6 +352,38 @@ TEST(SweepFileErrors, RulesBetweenKeys) {
   });
 }
 
+TEST(SweepFileErrors, OwnModels) {
+  const std::string script = kBase + "[model.mine]\nsource = \"script:/no/n.pt\"\n";
+  check({
+      {script,
+       "x.toml: line 6, column 1: model.mine.input: missing: a script cannot tell it\nx.toml: line "
+       "6, column 1: model.mine.target: missing: a script cannot tell it\nx.toml: line 7, column "
+       "10: model.mine.source: no such file: /no/n.pt"},
+      {script + "input = { dtype = \"int64\" }\ntarget = { classes = 2 }\nhead = \"lm\"\n",
+       "x.toml: line 7, column 10: model.mine.source: no such file: /no/n.pt\nx.toml: line 8, "
+       "column 9: model.mine.input.shape: missing: of one sample, such as [3, 224, 224]\nx.toml: "
+       "line 8, column 9: model.mine.input.vocabulary: missing: how many tokens there are: an "
+       "int64 "
+       "input holds 0 to one less\nx.toml: line 10, column 8: model.mine.head: a script has no "
+       "choice of heads"},
+      {script +
+           "input = { shape = [3, 8, 8], vocabulary = 5 }\ntarget = { classes = 2 }\nweights = "
+           "\"w.safetensors\"\n",
+       "x.toml: line 7, column 10: model.mine.source: no such file: /no/n.pt\nx.toml: line 8, "
+       "column 43: model.mine.input.vocabulary: only with dtype = \"int64\"\nx.toml: line 10, "
+       "column 11: model.mine.weights: a script brings its own weights"},
+      {kBase + "[model.mine]\nsource = \"bert-tiny\"\nhead = \"lm\"\nweights = \"w.pth\"\n",
+       "x.toml: line 8, column 8: model.mine.head: bert-tiny has the heads mlm, classify, qa, "
+       "found "
+       "\"lm\"\nx.toml: line 9, column 11: model.mine.weights: expected FILE.safetensors, found "
+       "\"w.pth\": save the weights with safetensors.torch.save_file(model.state_dict(), ...)"},
+      {kBase + "[model.mine]\nsource = \"resnet18\"\npartial_weights = true\n",
+       "x.toml: line 8, column 19: model.mine.partial_weights: only with weights"},
+      {kBase + "[model.mine]\nsource = \"resnet18\"\nweights = \"/no/w.safetensors\"\n",
+       "x.toml: line 8, column 11: model.mine.weights: no such file: /no/w.safetensors"},
+  });
+}
+
 TEST(SweepFileErrors, WhatDoesNotExistYetIsRefusedByName) {
   check({
       {kBase + "[trial]\nschedule = \"cosine\"\nclip_grad_norm = 1\nmemory_format = "
@@ -404,13 +436,6 @@ TEST(SweepFileErrors, WhatDoesNotExistYetIsRefusedByName) {
        "column 9: slurm.setup: expected a list of texts, found \"x\"\nx.toml: line 9, column 19: "
        "slurm.when_time_is_up: expected \"requeue\" or \"chain:5\", found \"stop\"\nx.toml: line "
        "10, column 10: slurm.only.gqu: unknown key, did you mean gpu"},
-      {kBase + "[model.mine]\nsource = \"script:n.pt\"\ninput = { shape = [3, 8, 8], dtype = "
-               "\"float32\" }\ntarget = { classes = 2 }\n"
-               "weights = \"w.safetensors\"\nhead = \"qa\"\n",
-       "x.toml: line 7, column 10: model.mine.source: \"script:n.pt\" is not available "
-       "yet\nx.toml: line 10, column 11: model.mine.weights: \"w.safetensors\" is not available "
-       "yet\nx.toml: line 11, column 8: model.mine.head: \"qa\" is not available yet (available: "
-       "mlm, lm)"},
       {kBase + "[trial]\ndata = \"images:/\"\n",
        "x.toml: line 7, column 8: trial.data: \"images:/\" is not available yet (available: "
        "synthetic, fashion-mnist, text:*)"},

@@ -13,6 +13,8 @@
 #include "base/error.hpp"
 #include "sweeps/grid.hpp"
 #include "sweeps/starter_file.hpp"
+#include "sweeps/trial_defaults.hpp"
+#include "sweeps/trial_identity.hpp"
 
 namespace batchsweep::sweeps {
 namespace {
@@ -386,6 +388,48 @@ TEST_F(SweepFile, WhatInitWritesIsASweep) {
     EXPECT_EQ(sweep.name, "mine");
     EXPECT_GT(Grid(sweep, {"cpu"}).size(), 4U);
   }
+}
+
+TEST_F(SweepFile, AnOwnModelIsAScriptOrABuiltInWithWeights) {
+  write("net.pt", "a script");
+  write("w.safetensors", "weights");
+  const std::string path =
+      write("own.toml",
+            "[sweep]\nname = \"own\"\n[grid]\nmodel = [\"mine\", \"tuned\"]\nbatch_size = 8\n"
+            "[model.mine]\nsource = \"script:net.pt\"\ninput = { shape = [3, 32, 48] }\n"
+            "target = { classes = 7 }\n"
+            "[model.tuned]\nsource = \"bert-tiny\"\nhead = \"classify\"\nnum_classes = 5\n"
+            "weights = \"w.safetensors\"\npartial_weights = true\n");
+  const SweepSpec own = read_sweep_file(path);
+  const Grid grid(own, {"cpu"});
+  ASSERT_EQ(grid.size(), 2U);
+  const TrialSpec mine = with_defaults(grid.spec(0)), tuned = grid.spec(1);
+  EXPECT_EQ(mine.model_source, "script:" + (folder_ / "net.pt").string());
+  EXPECT_THAT(mine.input_shape, ElementsAre(3, 32, 48));
+  EXPECT_EQ(mine.image_height, 32);
+  EXPECT_EQ(mine.image_width, 48);
+  EXPECT_EQ(mine.num_classes, 7);
+  EXPECT_EQ(tuned.model_weights, (folder_ / "w.safetensors").string());
+  EXPECT_TRUE(tuned.partial_weights);
+  EXPECT_EQ(tuned.num_classes, 5);
+  EXPECT_EQ(task_of(tuned), Task::kClassify);
+
+  // Contents count, not names.
+  const auto identities = [&] {
+    const SweepSpec sweep = read_sweep_file(path);
+    const Grid again(sweep, {"cpu"});
+    return std::pair(canonical_text(again.spec(0), sweep), canonical_text(again.spec(1), sweep));
+  };
+  const auto before = identities();
+  EXPECT_THAT(before.first, testing::HasSubstr("input=3x32x48 float32\n"));
+  EXPECT_THAT(before.second, testing::HasSubstr("head=classify\n"));
+  EXPECT_THAT(before.second, testing::HasSubstr("num_classes=5\n"));
+  EXPECT_THAT(before.second, testing::HasSubstr("partial_weights=true\n"));
+  write("net.pt", "another script");
+  EXPECT_NE(identities().first, before.first);
+  EXPECT_EQ(identities().second, before.second);
+  write("w.safetensors", "other weights");
+  EXPECT_NE(identities().second, before.second);
 }
 
 }  // namespace

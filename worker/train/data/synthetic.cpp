@@ -25,14 +25,24 @@ at::Tensor random_integers(std::int64_t from, std::int64_t below, at::IntArrayRe
   return at::randint(from, below, shape, at::kLong);
 }
 
-Batch random_images(const DataRequest& request, const sweeps::ModelInfo& model) {
+std::vector<std::int64_t> batch_of(const sweeps::TrialSpec& spec,
+                                   std::vector<std::int64_t> sample) {
+  sample.insert(sample.begin(), spec.batch_size);
+  return sample;
+}
+
+Batch random_images(const DataRequest& request, std::int64_t channels) {
   const sweeps::TrialSpec& spec = request.spec;
-  const std::int64_t height = *spec.image_height, width = *spec.image_width;
-  const auto images = at::randn({spec.batch_size, model.channels, height, width});
+  const bool script = !spec.input_shape.empty();
+  const std::int64_t height = script ? 0 : *spec.image_height,
+                     width = script ? 0 : *spec.image_width;
+  const auto images =
+      at::randn(batch_of(spec, script ? spec.input_shape : std::vector{channels, height, width}));
   const auto targets = sweeps::task_of(spec) == sweeps::Task::kSegment
                            ? random_integers(0, *spec.num_classes, {spec.batch_size, height, width})
                            : random_integers(0, *spec.num_classes, {spec.batch_size});
-  return {.input = images.to(request.device, request.type).contiguous(request.format),
+  const at::Tensor input = images.to(request.device, request.type);
+  return {.input = input.dim() == 4 ? input.contiguous(request.format) : input,
           .target = targets.to(request.device),
           .samples = spec.batch_size,
           .tokens = 0};
@@ -51,9 +61,10 @@ void set_all_targets(const DataRequest& request, std::int64_t vocabulary, const 
   }
 }
 
-Batch random_tokens(const DataRequest& request, const sweeps::ModelInfo& model) {
+Batch random_tokens(const DataRequest& request, std::int64_t vocabulary) {
   const std::int64_t batch = request.spec.batch_size, length = *request.spec.sequence_length;
-  const auto tokens = random_integers(kFirstByteToken, model.vocabulary, {batch, length});
+  const std::int64_t first = kFirstByteToken < vocabulary ? kFirstByteToken : 0;
+  const auto tokens = random_integers(first, vocabulary, {batch, length});
   at::Tensor targets;
   switch (sweeps::task_of(request.spec)) {
     case sweeps::Task::kClassify:
@@ -64,12 +75,12 @@ Batch random_tokens(const DataRequest& request, const sweeps::ModelInfo& model) 
       targets = std::get<0>(random_integers(0, length, {batch, 2}).sort(1));
       break;
     case sweeps::Task::kTranslate:
-      targets = random_integers(kFirstByteToken, model.vocabulary, {batch, length});
+      targets = random_integers(first, vocabulary, {batch, length});
       break;
     case sweeps::Task::kMaskedTokens:
     case sweeps::Task::kNextToken:
       targets = at::empty_like(tokens);
-      set_all_targets(request, model.vocabulary, tokens, targets);
+      set_all_targets(request, vocabulary, tokens, targets);
       break;
   }
   return {.input = tokens.to(request.device),
@@ -81,13 +92,13 @@ Batch random_tokens(const DataRequest& request, const sweeps::ModelInfo& model) 
 }  // namespace
 
 std::unique_ptr<DataSource> open_synthetic(const DataRequest& request) {
-  const sweeps::ModelInfo* model = sweeps::model_of(request.spec);
-  if (model == nullptr) throw TrialFailed("synthetic data is made for built-in models only");
-  switch (model->domain) {
+  const auto input = sweeps::input_of(request.spec);
+  if (!input) throw TrialFailed("synthetic data needs to know the model's input");
+  switch (input->domain) {
     case sweeps::Domain::kImage:
-      return std::make_unique<ResidentBatch>(random_images(request, *model));
+      return std::make_unique<ResidentBatch>(random_images(request, input->channels));
     case sweeps::Domain::kText:
-      return std::make_unique<ResidentBatch>(random_tokens(request, *model));
+      return std::make_unique<ResidentBatch>(random_tokens(request, input->vocabulary));
   }
   return nullptr;
 }

@@ -20,7 +20,7 @@ class Model {
   // What training lowers. As published; mostly the cross entropy of forward().
   [[nodiscard]] virtual at::Tensor loss(const Batch& batch);
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
-  void set_training(bool training) { parameters_.set_training(training); }
+  virtual void set_training(bool training) { parameters_.set_training(training); }
 
  protected:
   Parameters& mutable_parameters() { return parameters_; }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "sweeps/model_table.hpp"
+#include "worker/train/models/script.hpp"
 #include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
@@ -58,6 +59,7 @@ std::unique_ptr<Model> build_model(const sweeps::TrialSpec& spec, c10::Device de
   sweeps::TrialSpec named = spec;
   if (named.model_source.empty()) named.model_source = named.model;
   const std::string& name = named.model_source;
+  if (name.starts_with(kScriptPrefix)) return load_script(named, model_options(spec, device));
   for (const Builder& builder : kBuilders) {
     if (builder.name != name) continue;
     refuse_long_sequences(named, *sweeps::find_model(name));
