@@ -144,6 +144,14 @@ void check_excluded_models(const PlacedSweep& placed, Findings& findings) {
   }
 }
 
+// Another [[runtime]] knows its own models.
+bool only_other_programs(const SweepSpec& sweep, const PlacedSweep& placed,
+                         const PlacedBlock& block) {
+  const Met runtimes = values_met(sweep, placed, block, /*model=*/"", "runtime");
+  return runtimes.where != nullptr &&
+         std::ranges::find(runtimes.values, "") == runtimes.values.end();
+}
+
 }  // namespace
 
 std::string device_name_problem(const SweepSpec& sweep, const std::string& name) {
@@ -182,7 +190,7 @@ void check_model_names(const SweepSpec& sweep, const PlacedSweep& placed, Findin
   const std::vector<std::string> known = known_models(sweep);
   for (const PlacedBlock& block : placed.blocks) {
     const PlacedAxis* models = find_placed(block.axes, "model");
-    if (models == nullptr) continue;
+    if (models == nullptr || only_other_programs(sweep, placed, block)) continue;
     for (const AxisValue& name : models->values) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       findings.add(models->place, models->key,

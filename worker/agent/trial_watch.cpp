@@ -200,6 +200,13 @@ Evidence TrialWatch::died(const ExitStatus& status, std::string_view partial_lin
     return here(EvidenceKind::kCrashed, Reason::kExitCode,
                 fmt::format("ended with exit code {} {}{}", *status.exit_code, when, half));
   }
+  if (!hello_) {
+    return here(
+        EvidenceKind::kFailed, Reason::kProtocol,
+        fmt::format("ended with exit code 0 without one event{}: is it a program that speaks "
+                    "the trial protocol (docs/trial_protocol.md)?",
+                    half));
+  }
   return here(EvidenceKind::kCrashed, Reason::kNoResult,
               fmt::format("ended with exit code 0 {} but without a result{}", when, half));
 }

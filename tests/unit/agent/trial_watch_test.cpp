@@ -85,6 +85,12 @@ TEST(TrialWatch, EveryDeathHasItsEvidence) {
            {with_result, signalled(SIGSEGV), "", EvidenceKind::kCrashed, Reason::kSignal,
             "SIGSEGV"},
            {with_result, exited(0), "{", EvidenceKind::kCrashed, Reason::kNoResult, "'{'"},
+           {{},
+            exited(0),
+            "",
+            EvidenceKind::kFailed,
+            Reason::kProtocol,
+            "without one event: is it a program that speaks the trial protocol"},
            {{}, exited(127), "", EvidenceKind::kCrashed, Reason::kExitCode, "in phase launch"},
        }) {
     const Evidence evidence = verdict(heard(c.lines), c.status, c.partial_line);

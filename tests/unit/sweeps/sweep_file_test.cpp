@@ -432,5 +432,12 @@ TEST_F(SweepFile, AnOwnModelIsAScriptOrABuiltInWithWeights) {
   EXPECT_NE(identities().second, before.second);
 }
 
+TEST_F(SweepFile, AnotherRuntimeKnowsItsOwnModels) {
+  const std::string text =
+      "[sweep]\nname = \"r\"\n[grid]\nmodel = \"distilbert\"\nbatch_size = 8\nruntime = "
+      "\"mine\"\n[[runtime]]\nname = \"mine\"\ncommand = [\"my-program\"]\n";
+  EXPECT_EQ(read_sweep_text(text, "x.toml").grid.size(), 1U);
+}
+
 }  // namespace
 }  // namespace batchsweep::sweeps
