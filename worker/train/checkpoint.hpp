@@ -15,8 +15,12 @@ namespace batchsweep::train {
 
 using Block = std::function<at::Tensor(const std::vector<at::Tensor>&)>;
 
-// block(inputs), keeping the inputs alone.
+// block(inputs), keeping the inputs alone. The second run sees the same random numbers and the same
+// autocast as the first. The block must not change its inputs.
 [[nodiscard]] at::Tensor recomputed(std::vector<at::Tensor> inputs, Block block);
+
+// True inside a second run: statistics that the first one updated stay as they are.
+[[nodiscard]] bool recomputing();
 
 // layer(inputs...) of a model with these parameters. The layer outlives the backward pass: it is a
 // part of the model.

@@ -6,6 +6,8 @@
 
 #include <array>
 
+#include "worker/train/attention.hpp"
+#include "worker/train/checkpoint.hpp"
 #include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
@@ -58,9 +60,10 @@ at::Tensor BatchNorm::operator()(const at::Tensor& input) const {
         "use a larger batch_size or image_size",
         input.size(0)));
   }
-  if (*training_) at::Tensor(batches_).add_(1);
-  return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, *training_,
-                        /*momentum=*/0.1, epsilon_, at::globalContext().userEnabledCuDNN());
+  if (*training_ && !recomputing()) at::Tensor(batches_).add_(1);
+  const double momentum = recomputing() ? 0 : 0.1;
+  return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, *training_, momentum,
+                        epsilon_, at::globalContext().userEnabledCuDNN());
 }
 
 LayerNorm::LayerNorm(Parameters& parameters, const std::string& name, std::int64_t width,
@@ -82,9 +85,10 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
   const auto by_head = [&](const at::Tensor& x) {
     return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
   };
+  const at::Tensor q = by_head(query), k = by_head(key), v = by_head(value);
+  require_attention(q, k, v, dropout.now(), causal);
   const at::Tensor context =
-      at::scaled_dot_product_attention(by_head(query), by_head(key), by_head(value),
-                                       /*attn_mask=*/{}, dropout.now(), causal);
+      at::scaled_dot_product_attention(q, k, v, /*attn_mask=*/{}, dropout.now(), causal);
   return context.transpose(1, 2).reshape(query.sizes());
 }
 
