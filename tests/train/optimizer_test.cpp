@@ -79,6 +79,38 @@ TEST(Optimizer, AdamWDecaysTheWeightItself) {
   EXPECT_NEAR(after_three_steps(spec_of("adamw")), adam(true), 1e-5);
 }
 
+TEST(Optimizer, UpdatesEveryWeightOfEveryType) {
+  for (const char* name : {"sgd", "adam", "adamw"}) {
+    for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+      const at::Tensor weight = at::ones({100}, type).requires_grad_(true);
+      const auto optimizer = make_optimizer(spec_of(name), {weight});
+      for (int i = 0; i < 2; ++i) {
+        optimizer->zero_grad();
+        weight.sum().backward();
+        static_cast<void>(optimizer->collect_gradients());
+        optimizer->step();
+      }
+      EXPECT_LT(weight.max().item<double>(), 0.85) << name << " in " << c10::toString(type);
+    }
+  }
+}
+
+TEST(Optimizer, LeavesAParameterAloneThatNoLossDependsOn) {
+  const at::Tensor used = at::ones({1}).requires_grad_(true),
+                   unused = at::ones({1}).requires_grad_(true);
+  const auto optimizer = make_optimizer(spec_of("sgd"), {unused, used});
+  used.sum().backward();
+  EXPECT_EQ(optimizer->collect_gradients().size(), 1u);
+  optimizer->step();
+  EXPECT_EQ(unused.item<double>(), 1);
+  EXPECT_NE(used.item<double>(), 1);
+}
+
+TEST(Optimizer, SaysWhereNothingIsTrained) {
+  const auto optimizer = make_optimizer(spec_of("sgd"), {at::ones({1}).requires_grad_(true)});
+  EXPECT_THROW(static_cast<void>(optimizer->collect_gradients()), TrialFailed);
+}
+
 TEST(Optimizer, RefusesAnUnknownName) {
   EXPECT_THROW(static_cast<void>(make_optimizer(spec_of("lion"), {})), TrialFailed);
 }

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
@@ -12,7 +14,12 @@ namespace {
 class Sgd final : public Optimizer {
  public:
   Sgd(const sweeps::TrialSpec& spec, std::vector<at::Tensor> parameters)
-      : Optimizer(spec, std::move(parameters)), momentum_(*spec.momentum) {}
+      : Optimizer(spec, std::move(parameters)), momentum_(*spec.momentum) {
+    const auto reduced_on_cpu = [](const at::Tensor& parameter) {
+      return parameter.is_cpu() && at::isReducedFloatingType(parameter.scalar_type());
+    };
+    fused_works_ = std::none_of(parameters_.begin(), parameters_.end(), reduced_on_cpu);
+  }
 
  private:
   // Zeros and no special first step: the first update copies the gradients into the buffers, also
@@ -21,12 +28,25 @@ class Sgd final : public Optimizer {
     if (momentum_ != 0) momentum_buffers_ = zeros();
   }
   void update(const std::optional<at::Tensor>& found_inf) override {
+    if (!fused_works_) return update_unfused();
     at::_fused_sgd_(parameters_, gradients_, momentum_buffers_, weight_decay_, momentum_,
                     learning_rate_, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
                     /*is_first_step=*/false, /*grad_scale=*/{}, found_inf);
   }
 
+  // In LibTorch 2.11 the fused kernel of CPUs leaves most weights of 16 bits as they are.
+  void update_unfused() {
+    if (weight_decay_ != 0) at::_foreach_add_(gradients_, parameters_, weight_decay_);
+    if (momentum_ != 0) {
+      at::_foreach_mul_(momentum_buffers_, momentum_);
+      at::_foreach_add_(momentum_buffers_, gradients_);
+    }
+    at::_foreach_add_(parameters_, momentum_ != 0 ? momentum_buffers_ : gradients_,
+                      -learning_rate_);
+  }
+
   double momentum_;
+  bool fused_works_;
   std::vector<at::Tensor> momentum_buffers_;
 };
 

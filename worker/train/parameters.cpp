@@ -57,7 +57,13 @@ void fill(at::Tensor& tensor, Initial initial, std::int64_t fan_in) {
 at::Tensor Parameters::add(const std::string& name, at::IntArrayRef shape, Initial initial,
                            std::int64_t fan_in) {
   at::Tensor tensor = make(options_, shape);
-  fill(tensor, initial, fan_in);
+  if (options_.type == at::kFloat && tensor.is_contiguous()) {
+    fill(tensor, initial, fan_in);
+  } else {  // the same numbers whatever the type and the layout
+    at::Tensor plain = at::empty(shape, at::TensorOptions().device(options_.device));
+    fill(plain, initial, fan_in);
+    tensor.copy_(plain);
+  }
   tensor.requires_grad_(true);
   trained_.push_back({name, tensor});
   return tensor;
