@@ -131,6 +131,13 @@ ModelInfo classifier(std::string_view name, std::int64_t image_size, std::int64_
           .dropout = dropout};
 }
 
+ModelInfo vision_transformer(std::string_view name, std::int64_t parameters, double multiply_adds,
+                             std::string_view source) {
+  ModelInfo info = classifier(name, 224, 16, parameters, multiply_adds, source, 0.0);
+  info.has_attention = true;
+  return info;
+}
+
 // The 21 classes of Pascal VOC; with the auxiliary classifier, as published and as trained.
 ModelInfo segmenter(std::string_view name, std::int64_t parameters, double multiply_adds,
                     std::string_view source) {
@@ -161,7 +168,8 @@ ModelInfo bert(std::string_view name, std::int64_t parameters, double multiply_a
                     {"classify", Task::kClassify},
                     {"qa", Task::kAnswerSpan}},
           .source = source,
-          .dropout = 0.1};
+          .dropout = 0.1,
+          .has_attention = true};
 }
 
 ModelInfo gpt(std::string_view name, std::int64_t parameters, double multiply_adds,
@@ -175,7 +183,8 @@ ModelInfo gpt(std::string_view name, std::int64_t parameters, double multiply_ad
           .multiply_adds_per_sample = multiply_adds,
           .heads = {{"lm", Task::kNextToken}},
           .source = source,
-          .dropout = 0.1};
+          .dropout = 0.1,
+          .has_attention = true};
 }
 
 ModelInfo lenet() {
@@ -196,7 +205,8 @@ ModelInfo transformer_big() {
           .multiply_adds_per_sample = translator(6, 1024, 4096, 37'000),
           .heads = {},
           .source = "Vaswani et al., 2017, \"big\", of torch.nn's transformer layers",
-          .dropout = 0.3};
+          .dropout = 0.3,
+          .has_attention = true};
 }
 
 const std::vector<ModelInfo>& models() {
@@ -216,9 +226,8 @@ const std::vector<ModelInfo>& models() {
       classifier("inception_v3", 299, 299, 27'161'264, kInceptionV3, "torchvision inception_v3",
                  0.5),
       classifier("densenet121", 224, 32, 7'978'856, densenet121(), "torchvision densenet121"),
-      classifier("vit_b_16", 224, 16, 86'567'656, vit(12, 768, 3072), "torchvision vit_b_16", 0.0),
-      classifier("vit_l_16", 224, 16, 304'326'632, vit(24, 1024, 4096), "torchvision vit_l_16",
-                 0.0),
+      vision_transformer("vit_b_16", 86'567'656, vit(12, 768, 3072), "torchvision vit_b_16"),
+      vision_transformer("vit_l_16", 304'326'632, vit(24, 1024, 4096), "torchvision vit_l_16"),
       segmenter("deeplabv3_resnet50", 42'004'074, deeplabv3({3, 4, 6, 3}),
                 "torchvision deeplabv3_resnet50"),
       segmenter("deeplabv3_resnet101", 60'996'202, deeplabv3({3, 4, 23, 3}),

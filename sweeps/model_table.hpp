@@ -44,6 +44,7 @@ struct ModelInfo {
   std::vector<Head> heads;        // first = default; empty: there is no choice
   std::string_view source;        // "torchvision resnet18"
   std::optional<double> dropout;  // default; absent: the network has none
+  bool has_attention = false;
 };
 
 [[nodiscard]] std::span<const ModelInfo> model_table();

@@ -18,20 +18,14 @@ struct NotYet {
 
 // In the order of names.
 constexpr auto kNotYet = std::to_array<NotYet>({
-    {"activation_checkpointing", "false"},
     {"adaptive", "a number", true},  // of timed_steps
-    {"attention", "auto"},
-    {"clip_grad_norm", "none"},
     {"cluster", "", true},
-    {"cudnn_benchmark", "false"},
     {"data", "synthetic,fashion-mnist,text:*"},
     {"largest", "numbers", true},  // of batch_size
-    {"memory_format", "contiguous"},
     {"num_nodes", "min", true},
     {"placement", "any", true},
-    {"precision", "fp32,bf16"},
+    {"precision", "fp32,tf32,bf16,fp16,bf16-true"},
     {"prices", "", true},
-    {"schedule", "constant"},
     {"slurm", "", true},
     {"world_size", "1"},
 });

@@ -114,6 +114,12 @@ void check_useless(const Used& used, const PlacedAxis& option, Findings& finding
     who = "takes text";
   } else if (name == "dropout" && !any([](auto* m) { return m->dropout.has_value(); })) {
     who = "has dropout";
+  } else if (name == "attention" && option.values != std::vector<AxisValue>{"auto"} &&
+             !any([](auto* m) { return m->has_attention; })) {
+    who = "has attention";
+  } else if (name == "memory_format" && option.values != std::vector<AxisValue>{"contiguous"} &&
+             !any([](auto* m) { return m->domain == Domain::kImage; })) {
+    who = "takes images";
   }
   if (who != nullptr)
     findings.add(option.place, option.key,

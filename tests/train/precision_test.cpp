@@ -36,6 +36,22 @@ TEST(Precision, Bf16LowersForwardPassesOnlyWhileTheGuardLives) {
   EXPECT_EQ(type_of_a_product(), at::kFloat);
 }
 
+TEST(Precision, Fp16LowersForwardPassesAndScalesTheLoss) {
+  const PrecisionPolicy policy("fp16", FakeDevice{});
+  EXPECT_TRUE(policy.scales_loss());
+  EXPECT_FALSE(PrecisionPolicy("bf16", FakeDevice{}).scales_loss());
+  const Autocast forward = policy.for_forward();
+  EXPECT_EQ(type_of_a_product(), at::kHalf);
+}
+
+TEST(Precision, Bf16TrueLeavesEverythingToTheWeights) {
+  const PrecisionPolicy policy("bf16-true", FakeDevice{});
+  EXPECT_FALSE(policy.scales_loss());
+  const Autocast forward = policy.for_forward();
+  EXPECT_EQ(type_of_a_product(), at::kFloat);
+  EXPECT_EQ(policy.switches(), "float32=ieee autocast=off weights=bf16");
+}
+
 TEST(Precision, TheNextForwardPassSeesTheChangedWeights) {
   const PrecisionPolicy policy("bf16", FakeDevice{});
   at::Tensor weight = at::ones({2, 2});
@@ -73,18 +89,22 @@ TEST(Precision, Tf32IsOnForEveryOperatorOrNone) {
 
 TEST(Precision, SaysWhetherTheHardwareDoesIt) {
   FakeDevice emulating;
-  emulating.bf16_in_hardware = false;
-  EXPECT_FALSE(PrecisionPolicy("bf16", emulating).native());
+  emulating.bf16_in_hardware = emulating.fp16_in_hardware = false;
   EXPECT_TRUE(PrecisionPolicy("fp32", emulating).native());
-  EXPECT_TRUE(PrecisionPolicy("bf16", FakeDevice{}).native());
+  for (const char* lowered : {"bf16", "bf16-true", "fp16"}) {
+    EXPECT_FALSE(PrecisionPolicy(lowered, emulating).native()) << lowered;
+    EXPECT_TRUE(PrecisionPolicy(lowered, FakeDevice{}).native()) << lowered;
+  }
 }
 
 TEST(Precision, SkipsWhatTheDeviceLacksAndRefusesWhatNobodyKnows) {
   FakeDevice old_card;
   old_card.refuse_bf16 = true;
   EXPECT_THROW(PrecisionPolicy("bf16", old_card), Unsupported);
+  EXPECT_THROW(PrecisionPolicy("bf16-true", old_card), Unsupported);
   EXPECT_THROW(PrecisionPolicy("tf32", old_card), Unsupported);
-  EXPECT_THROW(PrecisionPolicy("fp4", FakeDevice{}), TrialFailed);
+  EXPECT_NO_THROW(PrecisionPolicy("fp16", old_card));
+  EXPECT_THROW(PrecisionPolicy("fp8", FakeDevice{}), TrialFailed);
 }
 
 }  // namespace

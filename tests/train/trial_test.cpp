@@ -251,10 +251,106 @@ TEST(Trial, DivergesWhereTheLossIsNotFinite) {
   EXPECT_THAT(evidence.message, HasSubstr("learning_rate"));
 }
 
+TEST(Trial, TrainsInEveryPrecisionFromTheSameWeights) {
+  for (const char* model : {"lenet", "bert-tiny"}) {
+    const double fp32 = run(input_of(model, 4)).result().steps.loss.front();
+    for (const char* precision : {"bf16", "fp16", "bf16-true"}) {
+      const Story trial = run(input_of(model, 4, precision));
+      ASSERT_TRUE(std::holds_alternative<Result>(trial.events.back())) << trial.output;
+      EXPECT_NEAR(trial.result().steps.loss.front(), fp32, 0.02 * fp32) << model << precision;
+      const results::RankRecord& measured = trial.result().measured;
+      EXPECT_EQ(*measured.applied_steps + *measured.skipped_steps, 3) << model << precision;
+    }
+  }
+}
+
+TEST(Trial, KeepsFewerBytesWhereTheWeightsAreSmaller) {
+  const auto peak = [](const char* precision) {
+    auto input = input_of("bert-tiny", 1, precision);
+    input.spec.sequence_length = 8;
+    return *run(input).result().measured.peak_allocated_bytes;
+  };
+  EXPECT_LT(peak("bf16-true"), 0.6 * peak("fp32"));
+}
+
+TEST(Trial, CountsTheStepsThatTheLossScalerSkips) {
+  auto input = input_of("bert-tiny", 1, "fp16");
+  input.spec.sequence_length = 4;  // one hidden token: the gradient of its score is the scale
+  input.spec.timed_steps = 9;
+  const Story trial = run(input);
+  ASSERT_TRUE(std::holds_alternative<Result>(trial.events.back())) << trial.output;
+  const results::RankRecord& measured = trial.result().measured;
+  EXPECT_GT(*measured.skipped_steps, 0);
+  EXPECT_GT(*measured.applied_steps, 0);
+  EXPECT_EQ(*measured.applied_steps + *measured.skipped_steps, 10);
+  for (const double loss : trial.result().steps.loss) EXPECT_LT(loss, 20);  // never scaled
+}
+
+struct Option {
+  const char* name;
+  const char* model;
+  void (*set)(sweeps::TrialSpec&);
+};
+class TrialWithAnOption : public testing::TestWithParam<Option> {};
+
+TEST_P(TrialWithAnOption, Trains) {
+  auto input = input_of(GetParam().model, 4);
+  input.spec.sequence_length =
+      std::string(GetParam().model) == "bert-tiny" ? std::optional<std::int64_t>(32) : std::nullopt;
+  GetParam().set(input.spec);
+  const Story trial = run(input);
+  ASSERT_TRUE(std::holds_alternative<Result>(trial.events.back())) << trial.output;
+  EXPECT_EQ(trial.result().measured.applied_steps, 3);
+}
+
+using Spec = sweeps::TrialSpec;
+const Option kOptions[] = {
+    {"adam", "lenet", [](Spec& s) { s.optimizer = "adam"; }},
+    {"adamw", "lenet", [](Spec& s) { s.optimizer = "adamw"; }},
+    {"sgd", "bert-tiny", [](Spec& s) { s.optimizer = "sgd"; }},
+    {"linear_warmup", "lenet", [](Spec& s) { s.schedule = "linear_warmup"; }},
+    {"step", "lenet", [](Spec& s) { s.schedule = "step"; }},
+    {"cosine", "lenet", [](Spec& s) { s.schedule = "cosine"; }},
+    {"one_cycle", "lenet", [](Spec& s) { s.schedule = "one_cycle"; }},
+    {"accumulation", "lenet", [](Spec& s) { s.gradient_accumulation_steps = 2; }},
+    {"clipping", "bert-tiny", [](Spec& s) { s.clip_grad_norm = 1; }},
+    {"channels_last", "lenet", [](Spec& s) { s.memory_format = "channels_last"; }},
+    {"checkpointing", "bert-tiny", [](Spec& s) { s.activation_checkpointing = true; }},
+    {"checkpointing_images", "lenet", [](Spec& s) { s.activation_checkpointing = true; }},
+    {"cudnn_benchmark", "lenet", [](Spec& s) { s.cudnn_benchmark = true; }},
+    {"dropout", "bert-tiny", [](Spec& s) { s.dropout = 0.5; }},
+    {"math", "bert-tiny", [](Spec& s) { s.attention = "math"; }},
+    {"flash", "bert-tiny",
+     [](Spec& s) {
+       s.attention = "flash";
+       s.dropout = 0;
+     }},
+    {"all_at_once", "bert-tiny",
+     [](Spec& s) {
+       s.precision = "bf16";
+       s.schedule = "cosine";
+       s.clip_grad_norm = 1;
+       s.gradient_accumulation_steps = 2;
+       s.activation_checkpointing = true;
+     }},
+};
+INSTANTIATE_TEST_SUITE_P(Options, TrialWithAnOption, testing::ValuesIn(kOptions),
+                         [](const auto& option) { return std::string(option.param.name); });
+
 TEST(Trial, SkipsWhatThisDeviceCannotDo) {
   const Evidence tf32 = run(input_of("lenet", 1, "tf32")).ending().evidence;
   EXPECT_EQ(tf32.kind, EvidenceKind::kSkipped);
   EXPECT_EQ(tf32.reason, results::Reason::kUnsupported);
+
+  auto flash = input_of("bert-tiny", 1);  // which has dropout
+  flash.spec.attention = "flash";
+  const Evidence no_dropout = run(flash).ending().evidence;
+  EXPECT_EQ(no_dropout.kind, EvidenceKind::kSkipped);
+  EXPECT_EQ(no_dropout.message, "attention flash has no dropout on CPUs: set dropout = 0");
+
+  auto efficient = input_of("bert-tiny", 1);
+  efficient.spec.attention = "efficient";
+  EXPECT_EQ(run(efficient).ending().evidence.kind, EvidenceKind::kSkipped);
 
   auto one_value = input_of("resnet18", 1);
   one_value.spec.data = "fashion-mnist";

@@ -9,6 +9,7 @@
 
 #include "base/units.hpp"
 #include "sweeps/trial_defaults.hpp"
+#include "worker/train/attention.hpp"
 #include "worker/train/data/data_source.hpp"
 #include "worker/train/device.hpp"
 #include "worker/train/models/registry.hpp"
@@ -32,17 +33,11 @@ using results::Reason;
 // its row says.
 void refuse_what_is_missing(const protocol::TrialInput& input) {
   const sweeps::TrialSpec& spec = input.spec;
-  const sweeps::TrialSpec plain;
   const auto refuse = [](bool asked, const std::string& what) {
     if (asked) throw TrialFailed(what + " is not available in this version");
   };
   refuse(input.play.has_value(), "playing a rehearsal (batchsweep-player does)");
   refuse(spec.world_size > 1, fmt::format("world_size {}", spec.world_size));
-  refuse(spec.schedule != plain.schedule, "schedule = " + spec.schedule);
-  refuse(spec.clip_grad_norm.has_value(), "clip_grad_norm");
-  refuse(spec.memory_format != plain.memory_format, "memory_format = " + spec.memory_format);
-  refuse(spec.activation_checkpointing, "activation_checkpointing");
-  refuse(spec.attention != plain.attention, "attention = " + spec.attention);
 }
 
 protocol::Hello hello_of(const std::string& program, const PrecisionPolicy& precision) {
@@ -63,7 +58,8 @@ void set_up_and_train(const protocol::TrialInput& input, const std::string& prog
                       TrialReport& report) {
   const sweeps::TrialSpec spec = sweeps::with_defaults(input.spec);
   const PrecisionPolicy precision(spec.precision, device);
-  at::globalContext().setBenchmarkCuDNN(spec.cudnn_benchmark);
+  choose_attention(spec.attention, device.where());
+  at::globalContext().setBenchmarkCuDNN(spec.cudnn_benchmark);  // means nothing on a CPU
   report.hello(hello_of(program, precision));
   report.begin(results::Phase::kSetup);
 
