@@ -3,10 +3,10 @@
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
 #include "base/check.hpp"
 #include "base/units.hpp"
@@ -14,21 +14,21 @@
 namespace batchsweep::train {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-
 // In front of every block. The data pointer is the context pointer too: oneDNN takes its scratch
 // memory through raw_allocate, which insists on that, so there is no other place for a block's
 // size.
 struct alignas(64) Header {
   CpuAllocator* owner;
-  std::size_t bytes;         // as asked for
-  std::size_t mapped_bytes;  // 0: from malloc
+  std::size_t bytes;        // as asked for
+  PageCache::Block* pages;  // nullptr: from malloc
 };
 static_assert(sizeof(Header) == 64);
 
 Header* header_of(void* data) { return static_cast<Header*>(data) - 1; }
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+std::size_t whole_pages(std::size_t bytes) {
+  return (bytes + PageCache::kPage - 1) / PageCache::kPage * PageCache::kPage;
+}
 
 std::int64_t as_signed(std::size_t bytes) { return static_cast<std::int64_t>(bytes); }
 
@@ -51,10 +51,11 @@ c10::DataPtr CpuAllocator::allocate(std::size_t bytes) {
     refuse(bytes, false);
   }
   const std::size_t whole = bytes + sizeof(Header);
-  const std::size_t mapped = bytes >= kMappedFrom ? whole_pages(whole) : 0;
+  std::unique_ptr<PageCache::Block> pages;
   void* block = nullptr;
-  if (mapped > 0) {
-    block = take_mapping(mapped);
+  if (bytes >= kMappedFrom) {
+    pages = std::make_unique<PageCache::Block>();
+    block = take_pages(whole_pages(whole), *pages);
   } else if (::posix_memalign(&block, alignof(Header), whole) == 0) {
     reserved_.add(as_signed(whole));
   } else {
@@ -65,7 +66,7 @@ c10::DataPtr CpuAllocator::allocate(std::size_t bytes) {
     refuse(bytes, true);
   }
   allocated_.raise_peak(wanted);
-  auto* header = new (block) Header{.owner = this, .bytes = bytes, .mapped_bytes = mapped};
+  auto* header = new (block) Header{.owner = this, .bytes = bytes, .pages = pages.release()};
   void* data = header + 1;
   return {data, data, &release, c10::Device(c10::kCPU)};
 }
@@ -77,60 +78,35 @@ void CpuAllocator::release(void* data) {
 void CpuAllocator::free_block(void* block) {
   const Header header = *static_cast<Header*>(block);
   allocated_.now -= as_signed(header.bytes);
-  if (header.mapped_bytes > 0) {
-    put_mapping(block, header.mapped_bytes);
+  if (header.pages != nullptr) {
+    const std::unique_ptr<PageCache::Block> pages(header.pages);
+    const std::lock_guard lock(mutex_);
+    pages_.put(std::move(*pages));
   } else {
     std::free(block);
     reserved_.now -= as_signed(header.bytes + sizeof(Header));
   }
 }
 
-void* CpuAllocator::take_mapping(std::size_t bytes) {
+void* CpuAllocator::take_pages(std::size_t bytes, PageCache::Block& block) {
   const std::lock_guard lock(mutex_);
-  const auto found = by_size_.find(bytes);
-  if (found != by_size_.end() && !found->second.empty()) {
-    const Age::iterator newest = found->second.back();
-    void* address = newest->address;
-    found->second.pop_back();
-    by_age_.erase(newest);
-    cached_ -= bytes;
-    live_mapped_ += bytes;
-    return address;
-  }
-  const std::size_t peak = std::max(peak_live_mapped_, live_mapped_ + bytes);
-  trim_cache(peak - live_mapped_ - bytes);
-  void* address =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) return nullptr;
-  live_mapped_ += bytes;
-  peak_live_mapped_ = peak;
-  reserved_.add(as_signed(bytes));
-  return address;
+  auto taken = pages_.take(bytes);
+  if (!taken) return nullptr;
+  block = std::move(*taken);
+  note_reserved_pages();
+  return block.address;
 }
 
-void CpuAllocator::put_mapping(void* address, std::size_t bytes) {
-  const std::lock_guard lock(mutex_);
-  by_size_[bytes].push_back(by_age_.insert(by_age_.end(), Mapping{address, bytes}));
-  live_mapped_ -= bytes;
-  cached_ += bytes;
-}
-
-void CpuAllocator::trim_cache(std::size_t most) {
-  while (cached_ > most) {
-    const Mapping oldest = by_age_.front();
-    std::vector<Age::iterator>& same_size = by_size_[oldest.bytes];
-    same_size.erase(std::find(same_size.begin(), same_size.end(), by_age_.begin()));
-    by_age_.pop_front();
-    ::munmap(oldest.address, oldest.bytes);
-    cached_ -= oldest.bytes;
-    reserved_.now -= as_signed(oldest.bytes);
-  }
+void CpuAllocator::note_reserved_pages() {
+  const std::int64_t pages = as_signed(pages_.in_use() + pages_.cached());
+  reserved_.add(pages - reserved_pages_);
+  reserved_pages_ = pages;
 }
 
 void CpuAllocator::empty_cache() {
   const std::lock_guard lock(mutex_);
-  trim_cache(0);
-  peak_live_mapped_ = live_mapped_;
+  pages_.empty();
+  note_reserved_pages();
 }
 
 void CpuAllocator::reset_peaks() {

@@ -8,19 +8,16 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <list>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
-#include <vector>
 
 #include "worker/train/out_of_memory.hpp"
+#include "worker/train/page_cache.hpp"
 
 namespace batchsweep::train {
 
-// Blocks of 64 KiB and more are mapped for themselves and, once freed, kept in a cache by exact
-// size; the oldest are unmapped so that live and cached blocks together never pass the peak of the
-// live ones. So the resident set follows the counted peak. Smaller blocks come from malloc.
+// Blocks of 64 KiB and more come from a page cache, which never holds more than the peak of what is
+// live, so that the resident set follows the counted peak. Smaller blocks come from malloc.
 // `allocated` counts the bytes asked for, `reserved` those taken from the system. Any thread may
 // call.
 class CpuAllocator final : public c10::Allocator {
@@ -53,26 +50,19 @@ class CpuAllocator final : public c10::Allocator {
     void add(std::int64_t bytes);
     void raise_peak(std::int64_t value);
   };
-  struct Mapping {
-    void* address;
-    std::size_t bytes;
-  };
-  using Age = std::list<Mapping>;  // oldest first
 
   static void release(void* data);
   void free_block(void* block);
-  void* take_mapping(std::size_t bytes);
-  void put_mapping(void* address, std::size_t bytes);
-  void trim_cache(std::size_t most);
+  void* take_pages(std::size_t bytes, PageCache::Block& block);
+  void note_reserved_pages();
   [[noreturn]] void refuse(std::size_t bytes, bool by_host);
 
   Counter allocated_, reserved_;
   std::atomic<std::int64_t> limit_{kNoLimit};
 
   mutable std::mutex mutex_;  // of everything below
-  Age by_age_;
-  std::unordered_map<std::size_t, std::vector<Age::iterator>> by_size_;  // newest last
-  std::size_t live_mapped_ = 0, cached_ = 0, peak_live_mapped_ = 0;
+  PageCache pages_;
+  std::int64_t reserved_pages_ = 0;
   std::optional<OutOfMemory> out_of_memory_;
 };
 
