@@ -28,7 +28,9 @@ MappedFile::MappedFile(const std::string& path) {
   const bool known = fstat(file, &status) == 0;
   const auto size = static_cast<std::size_t>(status.st_size);
   void* begin = nullptr;  // nothing can be mapped of an empty file
-  if (known && size > 0) begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+  // No reserve: few pages are ever written, and the file may be larger than the memory.
+  constexpr int kFlags = MAP_PRIVATE | MAP_NORESERVE;
+  if (known && size > 0) begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, kFlags, file, 0);
   const int reason = errno;
   close(file);
   errno = reason;
@@ -38,6 +40,11 @@ MappedFile::MappedFile(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(bytes_.data(), bytes_.size());
+}
+
+void MappedFile::expect_random_access() const {
+  // Advice: a file system that takes none is slower, not wrong.
+  if (!bytes_.empty()) (void)madvise(bytes_.data(), bytes_.size(), MADV_RANDOM);
 }
 
 }  // namespace batchsweep

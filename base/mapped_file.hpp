@@ -18,6 +18,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+  // Pages will be touched in no order: reading ahead would be wasted.
+  void expect_random_access() const;
 
  private:
   std::span<std::byte> bytes_;
