@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/hash.hpp"
-#include "sweeps/not_yet.hpp"
+#include "sweeps/image_folder.hpp"
 #include "sweeps/read_sections.hpp"
 
 namespace batchsweep::sweeps {
@@ -27,9 +27,10 @@ constexpr auto kFileKinds = std::to_array<FileKind>({{"images:", true, ""},
 
 // A folder's content is known by names and sizes: hashing a million images at every start would
 // take longer than the sweep.
-std::string hash_folder(const std::string& path) {
+std::string hash_images(const std::string& path) {
   std::vector<std::string> lines;
-  for (const auto& entry : fs::recursive_directory_iterator(path)) {
+  constexpr auto kOptions = fs::directory_options::follow_directory_symlink;
+  for (const auto& entry : fs::recursive_directory_iterator(path, kOptions)) {
     if (!entry.is_regular_file()) continue;
     lines.push_back(
         fmt::format("{}\n{}\n", entry.path().lexically_relative(path).string(), entry.file_size()));
@@ -51,7 +52,9 @@ std::string hash_content(bool folder, const std::string& path, const Place& plac
     return context.rehearsal ? hex(sha256(path)) : std::string();
   }
   try {
-    return folder ? hash_folder(path) : hex(sha256_file(path));
+    // Throws where nothing could be trained on it.
+    if (folder && !context.rehearsal) (void)read_image_folder(path);
+    return folder ? hash_images(path) : hex(sha256_file(path));
   } catch (const std::exception& failure) {
     context.findings.add(place, key, failure.what());
     return "";
@@ -87,9 +90,6 @@ std::optional<std::string> read_data_source(const std::string& text, const Place
                                        kind.folder ? "DIR" : "FILE", kind.suffix, text));
       return std::nullopt;
     }
-    // Before a folder of a million images is looked at.
-    if (refuse_not_yet("data", text, context.rehearsal, place, key, context.findings))
-      return std::nullopt;
     const auto path = read_path(file, kind.folder, place, key, context);
     return path ? std::optional(std::string(kind.prefix) + *path) : std::nullopt;
   }

@@ -20,7 +20,6 @@ struct NotYet {
 constexpr auto kNotYet = std::to_array<NotYet>({
     {"adaptive", "a number", true},  // of timed_steps
     {"cluster", "", true},
-    {"data", "synthetic,fashion-mnist,text:*"},
     {"largest", "numbers", true},  // of batch_size
     {"num_nodes", "min", true},
     {"placement", "any", true},

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "sweeps/gpu_catalogue.hpp"
 #include "sweeps/model_table.hpp"
+#include "sweeps/trial_defaults.hpp"
 
 namespace batchsweep::sweeps {
 namespace {
@@ -54,18 +55,52 @@ Met values_met(const SweepSpec& sweep, const PlacedSweep& placed, const PlacedBl
   return {};
 }
 
-void check_data(const ModelInfo& info, const std::string& name, const Met& met,
-                Findings& findings) {
+// What no [trial] data but "synthetic" and tensors can answer. "" where all is well.
+std::string data_problem(const ModelInfo& info, Task task, const std::string& name,
+                         const AxisValue& data) {
+  const bool images = data == "fashion-mnist" || data.starts_with("images:");
+  const bool texts = data.starts_with("text:") || data.starts_with("tokens:");
+  if ((info.domain == Domain::kImage && texts) || (info.domain == Domain::kText && images)) {
+    return fmt::format(
+        "{} takes {}, and {} holds none: give it other data in [model.{}] or in another [[grid]]",
+        name, info.domain == Domain::kImage ? "images" : "text", data, name);
+  }
+  const char* missing = nullptr;
+  switch (task) {
+    case Task::kClassify:
+      if (texts) missing = "classes";
+      break;
+    case Task::kSegment:
+      if (images) missing = "the class of each pixel";
+      break;
+    case Task::kAnswerSpan:
+      if (texts) missing = "answers";
+      break;
+    case Task::kTranslate:
+      if (texts) missing = "translations";
+      break;
+    case Task::kMaskedTokens:
+    case Task::kNextToken:
+      break;
+  }
+  if (missing == nullptr) return "";
+  return fmt::format(
+      "{} shall tell {}, and {} holds none: use \"synthetic\" or \"tensors:FILE.safetensors\" (x "
+      "and y){}",
+      name, missing, data, info.heads.size() > 1 ? ", or the head mlm" : "");
+}
+
+void check_data(const SweepSpec& sweep, const ModelInfo& info, const std::string& name,
+                const Met& met, Findings& findings) {
+  TrialSpec spec;
+  spec.model = name;
+  if (const auto own = sweep.models.find(name); own != sweep.models.end()) {
+    spec.model_source = own->second.model_source;
+    spec.model_head = own->second.model_head;
+  }
   for (const AxisValue& data : met.values) {
-    const bool images = data == "fashion-mnist" || data.starts_with("images:");
-    const bool texts = data.starts_with("text:") || data.starts_with("tokens:");
-    if ((info.domain == Domain::kImage && texts) || (info.domain == Domain::kText && images)) {
-      findings.add(
-          met.where->place, met.where->key,
-          fmt::format("{} takes {}, and {} holds none: give it other data in [model.{}] or in "
-                      "another [[grid]]",
-                      name, info.domain == Domain::kImage ? "images" : "text", data, name));
-    }
+    const std::string problem = data_problem(info, task_of(spec), name, data);
+    if (!problem.empty()) findings.add(met.where->place, met.where->key, problem);
   }
 }
 
@@ -221,7 +256,7 @@ void check_model_options(const SweepSpec& sweep, const PlacedSweep& placed, Find
                  (optimizers.where == nullptr
                       ? info->domain != Domain::kText
                       : std::ranges::find(optimizers.values, "sgd") != optimizers.values.end());
-      check_data(*info, name, values_met(sweep, placed, block, name, "data"), findings);
+      check_data(sweep, *info, name, values_met(sweep, placed, block, name, "data"), findings);
       check_sequence_length(*info, name, values_met(sweep, placed, block, name, "sequence_length"),
                             findings);
       check_image_size(*info, name, values_met(sweep, placed, block, name, "image_size"), findings);

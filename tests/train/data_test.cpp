@@ -8,36 +8,12 @@
 #include <fstream>
 #include <set>
 
-#include "sweeps/trial_defaults.hpp"
+#include "tests/train/data_support.hpp"
 #include "worker/train/data/masked_tokens.hpp"
 #include "worker/train/data/sample_order.hpp"
-#include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
 namespace {
-
-sweeps::TrialSpec spec_of(const std::string& model, const std::string& data,
-                          std::int64_t batch_size) {
-  sweeps::TrialSpec spec;
-  spec.model = spec.model_source = model;
-  spec.data = data;
-  spec.batch_size = batch_size;
-  return spec;
-}
-
-std::unique_ptr<DataSource> open(const sweeps::TrialSpec& spec, std::uint64_t seed = 1) {
-  const sweeps::TrialSpec full = sweeps::with_defaults(spec);
-  return open_data({.spec = full, .seed = seed});
-}
-
-std::string message_of(const sweeps::TrialSpec& spec) {
-  try {
-    static_cast<void>(open(spec));
-  } catch (const TrialFailed& error) {
-    return error.what();
-  }
-  return "";
-}
 
 class TextFile {
  public:

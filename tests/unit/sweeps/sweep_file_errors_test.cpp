@@ -3,6 +3,9 @@
 // literally.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "base/error.hpp"
 #include "sweeps/sweep_file.hpp"
 
@@ -427,10 +430,58 @@ TEST(SweepFileErrors, WhatDoesNotExistYetIsRefusedByName) {
        "column 9: slurm.setup: expected a list of texts, found \"x\"\nx.toml: line 9, column 19: "
        "slurm.when_time_is_up: expected \"requeue\" or \"chain:5\", found \"stop\"\nx.toml: line "
        "10, column 10: slurm.only.gqu: unknown key, did you mean gpu"},
-      {kBase + "[trial]\ndata = \"images:/\"\n",
-       "x.toml: line 7, column 8: trial.data: \"images:/\" is not available yet (available: "
-       "synthetic, fashion-mnist, text:*)"},
   });
+}
+
+TEST(SweepFileErrors, DataThatHoldsNoAnswersForTheModelsTask) {
+  const auto of = [](const std::string& model, const std::string& data) {
+    return kHead + "[grid]\nmodel = \"" + model + "\"\nbatch_size = 8\ndata = \"" + data + "\"\n";
+  };
+  const std::string at = "x.toml: line 6, column 8: grid.data: ";
+  const std::string instead = "use \"synthetic\" or \"tensors:FILE.safetensors\" (x and y)";
+  check({
+      {of("deeplabv3_resnet50", "fashion-mnist"),
+       at +
+           "deeplabv3_resnet50 shall tell the class of each pixel, and fashion-mnist holds none: " +
+           instead},
+      {of("transformer_big", "text:/etc/passwd"),
+       at + "transformer_big shall tell translations, and text:/etc/passwd holds none: " + instead},
+      {of("tiny", "text:/etc/passwd") + "[model.tiny]\nsource = \"bert-tiny\"\nhead = \"qa\"\n",
+       at + "tiny shall tell answers, and text:/etc/passwd holds none: " + instead +
+           ", or the head mlm"},
+      {of("tiny", "tokens:/etc/passwd") +
+           "[model.tiny]\nsource = \"bert-tiny\"\nhead = \"classify\"\n",
+       at + "tiny shall tell classes, and tokens:/etc/passwd holds none: " + instead +
+           ", or the head mlm"},
+      {of("lenet", "tokens:/etc/passwd"),
+       at + "lenet takes images, and tokens:/etc/passwd holds none: give it other data in "
+            "[model.lenet] or in another [[grid]]"},
+  });
+  EXPECT_EQ(finding(of("bert-tiny", "text:/etc/passwd")), "no error");
+  EXPECT_EQ(finding(of("gpt2", "tokens:/etc/passwd")), "no error");
+}
+
+TEST(SweepFileErrors, FoldersThatHoldNoImagesToLearnFrom) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "batchsweep_no_images";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const std::string text = kBase + "[trial]\ndata = \"images:" + folder.string() + "\"\n";
+  const std::string at = "x.toml: line 7, column 8: trial.data: ";
+  EXPECT_EQ(finding(kBase + "[trial]\ndata = \"images:/nowhere\"\n"),
+            at + "no such folder: /nowhere");
+  EXPECT_EQ(finding(text), at + folder.string() +
+                               " holds no class: expected one folder a class with .jpg or .jpeg "
+                               "files in it");
+  fs::create_directories(folder / "cat");
+  EXPECT_EQ(finding(text),
+            at + folder.string() + " holds one class only (cat): there is nothing to tell apart");
+  fs::create_directories(folder / "dog");
+  std::ofstream(folder / "cat" / "1.JPEG") << "x";
+  EXPECT_EQ(finding(text), at + folder.string() + " holds no .jpg or .jpeg file of the class dog");
+  std::ofstream(folder / "dog" / "1.jpg") << "x";
+  EXPECT_EQ(finding(text), "no error");
+  fs::remove_all(folder);
 }
 
 TEST(SweepFileErrors, AllFindingsAtOnceInTheOrderOfTheFile) {

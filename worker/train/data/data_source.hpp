@@ -38,6 +38,6 @@ struct DataRequest {
 
 // The kinds.
 using OpenData = std::unique_ptr<DataSource>(const DataRequest& request);
-OpenData open_synthetic, open_fashion_mnist, open_text;
+OpenData open_synthetic, open_fashion_mnist, open_images, open_tensors, open_text, open_tokens;
 
 }  // namespace batchsweep::train

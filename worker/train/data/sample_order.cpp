@@ -25,30 +25,32 @@ std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t part) {
   return SmallRandom(SmallRandom(seed).next() ^ part).next();
 }
 
+std::vector<std::int32_t> epoch_order(std::int64_t samples, std::uint64_t seed,
+                                      std::int64_t epoch) {
+  std::vector<std::int32_t> order(static_cast<std::size_t>(samples));
+  std::iota(order.begin(), order.end(), 0);
+  SmallRandom random(mixed_seed(seed, static_cast<std::uint64_t>(epoch)));
+  for (std::size_t left = order.size(); left > 1; --left)
+    std::swap(order[left - 1], order[random.below(left)]);
+  return order;
+}
+
+void check_batch_size(std::int64_t samples, std::int64_t batch_size, std::string_view what) {
+  if (batch_size <= samples) return;
+  throw TrialFailed(
+      fmt::format("batch size {} is more than all {} samples of {}", batch_size, samples, what));
+}
+
 SampleOrder::SampleOrder(std::int64_t samples, std::int64_t batch_size, std::uint64_t seed,
                          std::string_view what)
-    : seed_(seed) {
-  if (batch_size > samples) {
-    throw TrialFailed(
-        fmt::format("batch size {} is more than all {} samples of {}", batch_size, samples, what));
-  }
-  permutation_.resize(static_cast<std::size_t>(samples));
+    : samples_(samples), seed_(seed) {
+  check_batch_size(samples, batch_size, what);
 }
 
 SampleOrder::Place SampleOrder::next() {
-  const auto size = static_cast<std::int64_t>(permutation_.size());
-  if (number_ % size == 0) shuffle();
+  if (number_ % samples_ == 0) permutation_ = epoch_order(samples_, seed_, number_ / samples_);
   const std::int64_t number = number_++;
-  return {.number = number, .sample = permutation_[static_cast<std::size_t>(number % size)]};
-}
-
-void SampleOrder::shuffle() {
-  const auto epoch = static_cast<std::uint64_t>(number_) / permutation_.size();
-  SmallRandom random(mixed_seed(seed_, epoch));
-  std::iota(permutation_.begin(), permutation_.end(), 0);
-  for (std::size_t left = permutation_.size(); left > 1; --left) {
-    std::swap(permutation_[left - 1], permutation_[random.below(left)]);
-  }
+  return {.number = number, .sample = permutation_[static_cast<std::size_t>(number % samples_)]};
 }
 
 }  // namespace batchsweep::train

@@ -25,9 +25,16 @@ class SmallRandom {
 // The seed of a part of a trial's work, e.g. of the masks of sample 12.
 [[nodiscard]] std::uint64_t mixed_seed(std::uint64_t seed, std::uint64_t part);
 
+// The samples 0 to `samples` - 1 as they come in an epoch.
+[[nodiscard]] std::vector<std::int32_t> epoch_order(std::int64_t samples, std::uint64_t seed,
+                                                    std::int64_t epoch);
+
+// Throws TrialFailed where a batch holds more than all samples; `what` names the data.
+void check_batch_size(std::int64_t samples, std::int64_t batch_size, std::string_view what);
+
 class SampleOrder {
  public:
-  // Throws TrialFailed where a batch holds more than all samples; `what` names the data.
+  // Throws as check_batch_size does.
   SampleOrder(std::int64_t samples, std::int64_t batch_size, std::uint64_t seed,
               std::string_view what);
 
@@ -38,8 +45,7 @@ class SampleOrder {
   Place next();
 
  private:
-  void shuffle();
-
+  std::int64_t samples_;
   std::vector<std::int32_t> permutation_;
   std::uint64_t seed_;
   std::int64_t number_ = 0;
