@@ -87,6 +87,9 @@ TEST(Script, RefusesWhatCannotBeTrained) {
   EXPECT_THAT(file.refusal(), HasSubstr("gives a Tuple: it must give the scores alone"));
   file.save("return x @ self.w");
   EXPECT_EQ(file.refusal(), "");
+  auto checkpointed = file.spec();
+  checkpointed.activation_checkpointing = true;
+  EXPECT_THROW(build_model(checkpointed, c10::kCPU), TrialFailed);
 }
 
 }  // namespace

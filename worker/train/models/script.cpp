@@ -88,6 +88,11 @@ class Script final : public Model {
 }  // namespace
 
 std::unique_ptr<Model> load_script(const sweeps::TrialSpec& spec, const ModelOptions& options) {
+  if (options.checkpointing) {
+    throw TrialFailed(
+        "activation_checkpointing needs to know a model's blocks, and a TorchScript file does not "
+        "name its own: write it with torch.utils.checkpoint as another [[runtime]]");
+  }
   run_as_written();
   return std::make_unique<Script>(spec.model_source.substr(kScriptPrefix.size()), options);
 }
