@@ -119,11 +119,31 @@ TEST(Checkpointing, LowersThePeak) {
 }
 
 TEST(Checkpointing, KeepsNothingWhereNobodyWantsGradients) {
-  auto spec = small("bert-tiny");
-  spec.activation_checkpointing = true;
-  const auto model = build_model(spec, c10::kCPU);
+  const at::Tensor weight = at::ones({2}).requires_grad_(true);
   const at::NoGradGuard no_grad;
-  EXPECT_FALSE(model->loss(batch_for(spec)).requires_grad());
+  const at::Tensor output =
+      recomputed({weight}, [](const std::vector<at::Tensor>& in) { return in[0] * 2; });
+  EXPECT_FALSE(output.requires_grad());
+}
+
+// Autocast keeps one lowered copy of a weight for all who use it.
+TEST(Checkpointing, LeavesAWeightItsGradientFromOutsideTheBlock) {
+  const auto gradient = [](bool checkpointing) {
+    const at::Tensor weight = at::full({2, 2}, 0.5).requires_grad_(true);
+    const Block times_weight = [&](const std::vector<at::Tensor>& in) {
+      return at::matmul(in[0], weight);
+    };
+    at::Tensor output;
+    {
+      const Autocast lower(c10::kCPU, at::kBFloat16, true);
+      const at::Tensor input = at::ones({2, 2});
+      output =
+          times_weight({checkpointing ? recomputed({input}, times_weight) : times_weight({input})});
+    }
+    output.sum().backward();
+    return weight.grad();
+  };
+  EXPECT_TRUE(at::equal(gradient(true), gradient(false)));
 }
 
 TEST(Checkpointing, TakesAnInputThatWantsNoGradient) {

@@ -31,21 +31,6 @@ class ComputingAgain {
   bool was_;
 };
 
-// Lowered copies of weights that are made without gradients must not be found by those who want
-// some, and need not outlive the block.
-class NoAutocastCache {
- public:
-  NoAutocastCache() : was_(at::autocast::is_autocast_cache_enabled()) {
-    at::autocast::set_autocast_cache_enabled(false);
-  }
-  ~NoAutocastCache() { at::autocast::set_autocast_cache_enabled(was_); }
-  NoAutocastCache(const NoAutocastCache&) = delete;
-  NoAutocastCache& operator=(const NoAutocastCache&) = delete;
-
- private:
-  bool was_;
-};
-
 at::Tensor random_state(c10::Device device) {
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
@@ -153,7 +138,6 @@ at::Tensor recomputed(std::vector<at::Tensor> inputs, Block block) {
   at::Tensor output;
   {
     const at::NoGradGuard keep_nothing;
-    const NoAutocastCache no_cache;
     output = block(inputs);
   }
   const std::shared_ptr<torch::autograd::Node> node(
