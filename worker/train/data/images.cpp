@@ -26,7 +26,9 @@ constexpr std::array kMean{0.485, 0.456, 0.406}, kDeviation{0.229, 0.224, 0.225}
 constexpr std::array kLight{0.299, 0.587, 0.114};  // of grey, as Pillow's "L"
 
 at::Tensor colours(const std::array<double, 3>& of, double factor, c10::Device device) {
-  return (at::tensor({of[0], of[1], of[2]}, at::kDouble) * factor).to(device, at::kFloat);
+  return (at::tensor({of[0], of[1], of[2]}, at::kDouble) * factor)
+      .to(device, at::kFloat)
+      .view({3, 1, 1});
 }
 
 // From the ring to a device with memory of its own: on a stream beside the computation, which waits
@@ -94,9 +96,11 @@ class Images final : public DataSource {
 
  private:
   at::Tensor normalised(const at::Tensor& pixels) const {
-    at::Tensor images = pixels.to(at::kFloat).mul_(scale_).sub_(offset_);
-    if (channels_ == 1) images = at::mul(images, light_).sum(-1, /*keepdim=*/true);
-    return images.permute({0, 3, 1, 2}).to(type_).contiguous(format_);
+    // The layout first, while a pixel is three bytes; each channel is then one run of numbers.
+    at::Tensor images = pixels.permute({0, 3, 1, 2}).contiguous(format_).to(at::kFloat);
+    images.mul_(scale_).sub_(offset_);
+    if (channels_ == 1) images = at::mul(images, light_).sum(1, /*keepdim=*/true);
+    return images.to(type_).contiguous(format_);
   }
 
   std::int64_t batch_size_, channels_;

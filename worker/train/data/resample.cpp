@@ -8,39 +8,55 @@
 namespace batchsweep::train {
 namespace {
 
-constexpr int kFractionBits = 22;  // 8 bits of a pixel and 22 of its weight fill an int32
+constexpr int kFractionBits = 22;        // 8 bits of a pixel and 22 of its weight fill an int32
+constexpr std::size_t kReadBehind = 16;  // what vectors read and write past the last row
 constexpr std::int32_t kHalf = 1 << (kFractionBits - 1);
 
-using Bytes4 [[gnu::vector_size(4)]] = std::uint8_t;
+using Bytes16 [[gnu::vector_size(16)]] = std::uint8_t;
 using Ints4 [[gnu::vector_size(16)]] = std::int32_t;
 
-// One output pixel after the other; the fourth lane is the next pixel's red and is dropped.
+// One output pixel after the other. Four bytes are read and written where three are meant: the
+// fourth lane is the next pixel's, which is written after it.
 [[gnu::target_clones("avx2", "default")]] void mix_across(const std::uint8_t* row, const int* first,
                                                           const int* count,
                                                           const std::int32_t* weights, int most,
                                                           int outputs, std::uint8_t* out) {
+  const Bytes16 zero{};
   for (int x = 0; x < outputs; ++x, weights += most, out += 3) {
     const std::uint8_t* pixel = row + 3 * first[x];
     Ints4 sum = {kHalf, kHalf, kHalf, 0};
     for (int tap = 0; tap < count[x]; ++tap, pixel += 3) {
-      Bytes4 bytes;
-      std::memcpy(&bytes, pixel, sizeof bytes);
-      sum += __builtin_convertvector(bytes, Ints4) * weights[tap];
+      std::int32_t word = 0;
+      std::memcpy(&word, pixel, sizeof word);
+      const auto bytes = reinterpret_cast<Bytes16>(Ints4{word, 0, 0, 0});
+      sum += reinterpret_cast<Ints4>(__builtin_shufflevector(bytes, zero, 0, 16, 16, 16, 1, 16, 16,
+                                                             16, 2, 16, 16, 16, 3, 16, 16, 16)) *
+             weights[tap];
     }
-    const Bytes4 mixed = __builtin_convertvector(sum >> kFractionBits, Bytes4);
-    std::memcpy(out, &mixed, 3);
+    const auto mixed = reinterpret_cast<Bytes16>(sum >> kFractionBits);
+    const auto packed = reinterpret_cast<Ints4>(
+        __builtin_shufflevector(mixed, mixed, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12));
+    const std::int32_t word = packed[0];
+    std::memcpy(out, &word, sizeof word);
   }
 }
 
-[[gnu::target_clones("avx2", "default")]] void add_weighted(const std::uint8_t* row,
-                                                            std::int32_t weight, int bytes,
-                                                            std::int32_t* sums) {
-  for (int i = 0; i < bytes; ++i) sums[i] += row[i] * weight;
-}
-
-[[gnu::target_clones("avx2", "default")]] void round_down(const std::int32_t* sums, int bytes,
-                                                          std::uint8_t* out) {
-  for (int i = 0; i < bytes; ++i) out[i] = static_cast<std::uint8_t>(sums[i] >> kFractionBits);
+// One output row from `taps` rows below each other; sums of a few columns stay in registers.
+[[gnu::target_clones("avx2", "default")]] void mix_down(const std::uint8_t* rows,
+                                                        const std::int32_t* weights, int taps,
+                                                        int bytes, std::uint8_t* out) {
+  constexpr int kColumns = 16;
+  for (int from = 0; from < bytes; from += kColumns) {
+    const int columns = std::min(kColumns, bytes - from);
+    std::int32_t sums[kColumns];
+    for (std::int32_t& sum : sums) sum = kHalf;
+    const std::uint8_t* row = rows + from;
+    for (int tap = 0; tap < taps; ++tap, row += bytes) {
+      for (int i = 0; i < kColumns; ++i) sums[i] += row[i] * weights[tap];  // reads on past the row
+    }
+    for (int i = 0; i < columns; ++i)
+      out[from + i] = static_cast<std::uint8_t>(sums[i] >> kFractionBits);
+  }
 }
 
 }  // namespace
@@ -91,7 +107,7 @@ void Resampler::operator()(const Picture& picture, const Resampling& what, std::
   const int bytes = 3 * what.window.width;
   const auto row_bytes = static_cast<std::size_t>(bytes);
   const int top = down_.first.front(), bottom = down_.first.back() + down_.count.back();
-  rows_.resize(static_cast<std::size_t>(bottom - top) * row_bytes);
+  rows_.resize(static_cast<std::size_t>(bottom - top) * row_bytes + kReadBehind);
   for (int y = top; y < bottom; ++y) {
     const std::size_t pixel =
         static_cast<std::size_t>(what.from.top + y) * static_cast<std::size_t>(picture.width) +
@@ -101,16 +117,11 @@ void Resampler::operator()(const Picture& picture, const Resampling& what, std::
                rows_.data() + static_cast<std::size_t>(y - top) * row_bytes);
   }
 
-  sums_.resize(row_bytes);
   for (int y = 0; y < what.window.height; ++y, out += bytes) {
     const auto at = static_cast<std::size_t>(y);
-    std::fill(sums_.begin(), sums_.end(), kHalf);
-    const std::uint8_t* row =
-        rows_.data() + static_cast<std::size_t>(down_.first[at] - top) * row_bytes;
-    const std::int32_t* weights = down_.weights.data() + at * static_cast<std::size_t>(down_.most);
-    for (int tap = 0; tap < down_.count[at]; ++tap, row += bytes)
-      add_weighted(row, weights[tap], bytes, sums_.data());
-    round_down(sums_.data(), bytes, out);
+    mix_down(rows_.data() + static_cast<std::size_t>(down_.first[at] - top) * row_bytes,
+             down_.weights.data() + at * static_cast<std::size_t>(down_.most), down_.count[at],
+             bytes, out);
   }
 }
 

@@ -43,7 +43,6 @@ class Resampler {
 
   Taps across_, down_;
   std::vector<std::uint8_t> rows_;
-  std::vector<std::int32_t> sums_;
 };
 
 }  // namespace batchsweep::train
