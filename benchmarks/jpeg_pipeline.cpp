@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images a second and core: a plain loop over libjpeg-turbo (read the file, decode it to RGB), and
-// the pipeline of images:DIR on the same files (the same, and crop, mirror, resize, normalise), in
-// turns. Time is that of the process on all its cores, so a second thread is no gain.
-// benchmarks/jpeg.py runs it for the table in docs/performance.md.
+// Images a second and core: a plain loop over libjpeg-turbo (read the file, decode it to RGB), the
+// same loop with the crop and the resampling, and the pipeline of images:DIR on the same files (all
+// that, and normalise), in turns. Time is that of the process on all its cores, so a second thread
+// is no gain. benchmarks/jpeg.py runs it for the table in docs/performance.md.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -19,6 +19,8 @@
 #include "sweeps/image_folder.hpp"
 #include "sweeps/trial_defaults.hpp"
 #include "worker/train/data/data_source.hpp"
+#include "worker/train/data/image_view.hpp"
+#include "worker/train/data/jpeg.hpp"
 
 namespace {
 
@@ -48,6 +50,24 @@ double plain_loop(const sweeps::ImageFolder& folder, std::size_t count) {
                   TJFLAG_ACCURATEDCT);
   }
   tjDestroy(handle);
+  return static_cast<double>(count) / (process_seconds() - start);
+}
+
+// And with the work of a training view, but no ring and no threads.
+double plain_views(const sweeps::ImageFolder& folder, std::size_t count) {
+  const double start = process_seconds();
+  train::JpegDecoder decoder;
+  train::Resampler resample;
+  train::SmallRandom random(1);
+  const train::PixelSize size{.height = 224, .width = 224};
+  std::vector<std::uint8_t> out(224 * 224 * 3);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (decoder.read(folder.images[i % folder.images.size()].path)) continue;
+    const train::Picture& picture = decoder.picture();
+    resample(picture,
+             train::training_view({.height = picture.height, .width = picture.width}, size, random),
+             out.data());
+  }
   return static_cast<double>(count) / (process_seconds() - start);
 }
 
@@ -91,10 +111,10 @@ int main(int argc, char** argv) {
   plain_loop(folder, folder.images.size());  // the files into the page cache, the library started
   pipeline(path, 64, 32);
   for (int turn = 0; turn < std::stoi(argv[3]); ++turn) {
-    const double plain = plain_loop(folder, count), ours = pipeline(path, count, 32);
-    fmt::print(R"({{"plain_per_s":{:.2f},"pipeline_per_s":{:.2f}}})"
-               "\n",
-               plain, ours);
+    const double plain = plain_loop(folder, count), views = plain_views(folder, count),
+                 ours = pipeline(path, count, 32);
+    fmt::print("{{\"plain_per_s\":{:.2f},\"views_per_s\":{:.2f},\"pipeline_per_s\":{:.2f}}}\n",
+               plain, views, ours);
   }
   return 0;
 }
