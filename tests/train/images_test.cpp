@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// One colour, so that compression loses nothing to speak of.
-std::string jpeg_of(int red, int green, int blue, int width = 40, int height = 32) {
+// One colour, so that compression loses nothing to speak of; with a step, red rises to the right.
+std::string jpeg_of(int red, int green, int blue, int width = 40, int height = 32, int step = 0) {
   std::vector<unsigned char> pixels;
   for (int i = 0; i < width * height; ++i) {
-    pixels.push_back(static_cast<unsigned char>(red));
+    pixels.push_back(static_cast<unsigned char>(red + step * (i % width)));
     pixels.push_back(static_cast<unsigned char>(green));
     pixels.push_back(static_cast<unsigned char>(blue));
   }
@@ -40,12 +40,12 @@ std::string jpeg_of(int red, int green, int blue, int width = 40, int height = 3
 }
 
 // `images` of each of two classes: the red of image i of class c is 20 c + 5 i.
-void write_two_classes(const Scratch& files, int images) {
+void write_two_classes(const Scratch& files, int images, int step = 0) {
   for (int label = 0; label < 2; ++label) {
     for (int i = 0; i < images; ++i) {
       files.write("photos/" + std::string(label == 0 ? "cat" : "dog") + "/" +
                       std::to_string(100 + i) + ".jpg",
-                  jpeg_of(100 * label + 5 * i, 60, 60));
+                  jpeg_of(100 * label + 5 * i, 60, 60, 40, 32, step));
     }
   }
 }
@@ -99,7 +99,7 @@ TEST(Images, ComeInTheModelsTypeFormatAndChannels) {
 
 TEST(Images, AreTheSameHoweverManyThreadsDecodeAndHoweverTheyAreCut) {
   const Scratch files;
-  write_two_classes(files, 10);
+  write_two_classes(files, 10, /*step=*/2);  // each crop shows
   const auto first_images = [&](const char* threads, std::int64_t batch_size) {
     const DecodeThreads set(threads);
     const auto data = open(images_spec(files, batch_size));
@@ -180,9 +180,12 @@ TEST(Jpeg, IsReadByTheSameDecoderAfterOneThatIsNot) {
   const Scratch files;
   JpegDecoder decoder;
   files.write("text.jpg", "I am no picture.");
+  std::string claims = jpeg_of(9, 9, 9);
+  claims.replace(claims.find("\xFF\xC0") + 5, 4, 4, '\xFF');
+  files.write("claims.jpg", claims);
   files.write("nothing.jpg", "\xFF\xD8");
   files.write("good.jpg", jpeg_of(200, 100, 50));
-  for (const char* bad : {"text.jpg", "nothing.jpg"}) {
+  for (const char* bad : {"text.jpg", "nothing.jpg", "claims.jpg"}) {
     EXPECT_NE(decoder.read(files.path(bad)), std::nullopt) << bad;
     EXPECT_EQ(decoder.read(files.path("good.jpg")), std::nullopt) << "after " << bad;
   }
