@@ -5,6 +5,8 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 DEPS=$ROOT/.deps
 TORCH_VERSION=2.11.0
+TORCHVISION_VERSION=0.26.0    # the parity tests compare with these
+TRANSFORMERS_VERSION=5.24.0
 START=$SECONDS
 
 say() { printf '[%s %3ds] %s\n' "$(basename "$0")" "$((SECONDS - START))" "$*" >&2; }
