@@ -15,7 +15,7 @@ import harness
 from harness import TOLERANCE, TOLERANCE_LOWER
 import references
 
-GROUPS = ("resnet18", "resnet18-lower", "bert-tiny", "lenet", "others", "schedules", "variants")
+GROUPS = ("resnet18", "resnet18-lower", "bert-tiny", "lenet", "others", "schedules", "variants", "scripts")
 CHECKS = ("eval output", "train output", "loss", "gradient norms", "running statistics", "loss, own dropout")
 
 HEAD = """# Parity with PyTorch

@@ -73,7 +73,9 @@ Batch batch_of(const Tensors& tensors, const Parameters& parameters) {
 
 std::unique_ptr<Model> loaded_model(const Case& given, const sweeps::TrialSpec& spec) {
   auto model = build_model(spec, c10::kCPU);
-  load_weights(model->parameters(), given.path("weights"), Missing::kRefused);
+  // A TorchScript file brings its own.
+  if (given.json.contains("weights"))
+    load_weights(model->parameters(), given.path("weights"), Missing::kRefused);
   return model;
 }
 
@@ -159,7 +161,7 @@ Case read_case(const std::string& folder) {
   Case given{.folder = folder, .json = {}, .spec = {}};
   std::ifstream(folder + "/case.json") >> given.json;
   sweeps::TrialSpec spec = sweeps::trial_spec_from_json(given.json.at("spec"));
-  spec.model_source = spec.model;
+  if (spec.model_source.empty()) spec.model_source = spec.model;
   given.spec = sweeps::with_defaults(spec);
   return given;
 }

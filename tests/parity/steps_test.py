@@ -64,6 +64,9 @@ def runs_of(group):
         yield "lenet", {**SGD, "memory_format": "channels_last, PyTorch's contiguous"}
         yield "resnet18", {**SGD, "activation_checkpointing": True}
         yield "bert-tiny", {**ADAMW, "activation_checkpointing": True}
+    elif group == "scripts":
+        yield "resnet18", {**SGD, "script": True}
+        yield "lenet", {**ADAMW, "script": True}
     else:
         sys.exit(f"no group {group}")
 
@@ -147,7 +150,13 @@ def check(group, name, options):
     if options.get("precision") == "fp16":
         case.update(first_scale=FIRST_SCALE, counted_at=COUNTED_AT, counted=COUNTED)
     with harness.Folder() as folder:
-        folder.save("weights.safetensors", references.weights_of(model))
+        if spec.pop("script", False):
+            del spec["dropout"], case["weights"]
+            torch.jit.script(model.train()).save(folder.path / "model.pt")
+            spec.update(model="mine", model_source=f"script:{folder.path}/model.pt", loss="cross_entropy",
+                        input_shape=list(batches[0]["input"].shape[1:]))
+        else:
+            folder.save("weights.safetensors", references.weights_of(model))
         folder.save("batches.safetensors", {f"{part}.{i}": batch[part] for i, batch in enumerate(batches) for part in ("input", "target")})
         theirs = train(reference, model, batches, options)
         our, _ = harness.ours(folder, case)
@@ -158,7 +167,7 @@ def title_of(options):
     words = [options["optimizer"], options.get("precision", "fp32")]
     words += ["2 batches a step"] * ("gradient_accumulation_steps" in options) + ["clipped"] * ("clip_grad_norm" in options)
     words += [options[key] for key in ("schedule", "memory_format") if key in options]
-    return ", ".join(words + ["checkpointing"] * ("activation_checkpointing" in options))
+    return ", ".join(words + ["checkpointing"] * ("activation_checkpointing" in options) + ["TorchScript file"] * ("script" in options))
 
 
 def judge(options, theirs, our):
