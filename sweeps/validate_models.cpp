@@ -130,6 +130,33 @@ void check_image_size(const ModelInfo& info, const std::string& name, const Met&
   }
 }
 
+// A script takes what its `input` says: another size would only be ignored.
+void check_script(const SweepSpec& sweep, const PlacedSweep& placed, const PlacedBlock& block,
+                  const std::string& name, Findings& findings) {
+  const TrialSpec own = with_defaults(sweep.models.at(name));
+  const auto check = [&](std::string_view axis, auto member, auto other_member) {
+    if (!(own.*member)) return;
+    const Met met = values_met(sweep, placed, block, name, axis);
+    for (const AxisValue& value : met.values) {
+      TrialSpec asked;
+      find_axis(axis)->set(asked, value);
+      if (asked.*member == own.*member && asked.*other_member == own.*other_member) continue;
+      findings.add(met.where->place, met.where->key,
+                   fmt::format("the script of {} takes what its input.shape says, [{}], found {}: "
+                               "leave it out, or put {} into another [[grid]]",
+                               name, fmt::join(own.input_shape, ", "), value, name));
+    }
+  };
+  check("image_size", &TrialSpec::image_height, &TrialSpec::image_width);
+  check("sequence_length", &TrialSpec::sequence_length, &TrialSpec::sequence_length);
+  const Met checkpointing = values_met(sweep, placed, block, name, "activation_checkpointing");
+  if (std::ranges::find(checkpointing.values, "true") != checkpointing.values.end()) {
+    findings.add(
+        checkpointing.where->place, checkpointing.where->key,
+        fmt::format("the script of {} does not tell where its blocks begin and end", name));
+  }
+}
+
 // An option that no model of the sweep has would be ignored without a word.
 struct Used {
   std::set<const ModelInfo*> models;
@@ -244,12 +271,17 @@ void check_model_names(const SweepSpec& sweep, const PlacedSweep& placed, Findin
 void check_model_options(const SweepSpec& sweep, const PlacedSweep& placed, Findings& findings) {
   if (sweep.rehearsal) return;
   Used used;
+  bool all_known = true;
   for (const PlacedBlock& block : placed.blocks) {
     const PlacedAxis* models = find_placed(block.axes, "model");
     if (models == nullptr) continue;
     for (const AxisValue& name : models->values) {
       const ModelInfo* info = info_of(sweep, name);
-      if (info == nullptr) return;  // unknown, or a script: nothing can be told
+      if (info == nullptr) {  // a script, or a name that is known to another program or to nobody
+        all_known = false;
+        if (sweep.models.contains(name)) check_script(sweep, placed, block, name, findings);
+        continue;
+      }
       used.models.insert(info);
       const Met optimizers = values_met(sweep, placed, block, name, "optimizer");
       used.sgd = used.sgd ||
@@ -262,6 +294,7 @@ void check_model_options(const SweepSpec& sweep, const PlacedSweep& placed, Find
       check_image_size(*info, name, values_met(sweep, placed, block, name, "image_size"), findings);
     }
   }
+  if (!all_known) return;  // what they could use is not known
   for (const PlacedAxis& option : placed.trial) check_useless(used, option, findings);
   for (const PlacedBlock& block : placed.blocks) {
     for (const PlacedAxis& option : block.axes) check_useless(used, option, findings);

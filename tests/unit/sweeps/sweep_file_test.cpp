@@ -439,5 +439,29 @@ TEST_F(SweepFile, AnotherRuntimeKnowsItsOwnModels) {
   EXPECT_EQ(read_sweep_text(text, "x.toml").grid.size(), 1U);
 }
 
+TEST_F(SweepFile, WhatAScriptCouldNotFollowIsRefused) {
+  write("net.pt", "a script");
+  const auto findings = [&](const std::string& trial) {
+    const std::string path =
+        write("own.toml",
+              "[sweep]\nname = \"own\"\n[grid]\nmodel = [\"mine\", \"bert-tiny\"]\nbatch_size = 8\n"
+              "[model.mine]\nsource = \"script:net.pt\"\ninput = { shape = [3, 32, 48] }\n"
+              "target = { classes = 7 }\n[trial]\n" +
+                  trial);
+    try {
+      static_cast<void>(read_sweep_file(path));
+    } catch (const ConfigError& error) {
+      return error.diagnostics().front().key + ": " + error.diagnostics().front().message;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(findings("image_size = \"32x48\"\nsequence_length = 64\n"), "");
+  EXPECT_THAT(findings("image_size = 32\n"),
+              testing::StartsWith("trial.image_size: the script of mine takes what its input.shape "
+                                  "says, [3, 32, 48], found 32"));
+  EXPECT_THAT(findings("activation_checkpointing = true\n"),
+              testing::StartsWith("trial.activation_checkpointing: the script of mine does not"));
+}
+
 }  // namespace
 }  // namespace batchsweep::sweeps
