@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A [[runtime]]: trains any classifier of torchvision under torch.compile as a trial of batchsweep.
+"""A [[runtime]]: trains any masked-language model of Hugging Face, if asked for under torch.compile, as a trial of batchsweep.
 
     [[runtime]]
-    name = "compiled"
-    command = ["python3", "docs/examples/compiled_runtime.py"]
+    name = "hugging-face"
+    command = ["python3", "docs/examples/hugging_face_runtime.py"]      # and "--compile"
 
     [[grid]]
-    model = "mobilenet_v3_small"      # any name of torchvision.models
-    runtime = "compiled"
+    model = "distilbert"          # a model_type of transformers, at its default configuration
+    runtime = "hugging-face"
     batch_size = [8, 16]
 
 One line of JSON comes in, one line an event goes out: docs/trial_protocol.md says all of it.
@@ -20,8 +20,9 @@ import sys
 import time
 
 import torch
-import torchvision
+import transformers
 
+COMPILE = "--compile" in sys.argv[1:]
 EVENTS = os.fdopen(int(os.environ.get("BATCHSWEEP_EVENT_FD", "1")), "w", buffering=1)
 
 
@@ -40,31 +41,29 @@ def open_device(asked):
 
 
 def train(spec, device, measured, steps):
-    batch, side = spec["batch_size"], spec.get("image_height", 224)
-    classes = spec.get("num_classes", 1000)
-    model = torchvision.models.get_model(spec["model"], weights=None, num_classes=classes).to(device)
+    config = transformers.AutoConfig.for_model(spec["model"])
+    model = transformers.AutoModelForMaskedLM.from_config(config).to(device)
     measured["num_parameters"] = sum(p.numel() for p in model.parameters())
-    compiled = torch.compile(model)
-    optimizer = torch.optim.SGD(model.parameters(), lr=spec.get("learning_rate", 0.01), momentum=spec.get("momentum", 0.9), fused=True)
-    images = torch.randn(batch, 3, side, side, device=device)
-    targets = torch.randint(classes, (batch,), device=device)
-    cuda = device.type == "cuda"
-    for number in range(1, steps["warmup_steps"] + spec.get("timed_steps", 20) + 1):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=spec.get("learning_rate", 1e-4), fused=True)
+    forward = torch.compile(model) if COMPILE else model
+    batch, timed = spec["batch_size"], spec.get("timed_steps", 20)
+    tokens = torch.randint(config.vocab_size, (batch, spec.get("sequence_length", 128)), device=device)
+    for number in range(1, steps["warmup_steps"] + timed + 1):
         if number == steps["warmup_steps"] + 1:
             tell("phase", phase="timed")
             opened = time.perf_counter()
         began = time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
-        loss = torch.nn.functional.cross_entropy(compiled(images), targets)
+        optimizer.zero_grad()
+        loss = forward(input_ids=tokens, labels=tokens).loss
         loss.backward()
         optimizer.step()
         value = loss.item()  # waits for the device
         steps["time_s"].append(time.perf_counter() - began)
         steps["loss"].append(value)
         tell("step", step=number, time_s=steps["time_s"][-1], loss=value)
-    measured["window_s"] = time.perf_counter() - opened
-    measured["samples"] = batch * spec.get("timed_steps", 20)
-    if cuda:
+    measured |= {"window_s": time.perf_counter() - opened, "samples": batch * timed, "tokens": tokens.numel() * timed,
+                 "loss_first": steps["loss"][0], "loss_last": steps["loss"][-1]}
+    if device.type == "cuda":
         measured["peak_allocated_bytes"] = torch.cuda.max_memory_allocated()
         measured["peak_reserved_bytes"] = torch.cuda.max_memory_reserved()
 
@@ -75,20 +74,24 @@ def main():
         sys.exit(f"trial protocol {trial['protocol']} is not known here")
     spec = trial["spec"]
     measured, steps = {}, {"warmup_steps": spec.get("warmup_steps", 5), "time_s": [], "loss": []}
-    tell("hello", protocol=1, software={"program": "compiled_runtime 1", "torch_version": torch.__version__}, execution="compiled")
-    if spec.get("precision", "fp32") != "fp32" or spec.get("data", "synthetic") != "synthetic":
-        evidence = {"phase": "setup", "reason": "unsupported", "message": "compiled_runtime trains fp32 on synthetic data alone"}
-        return tell("skipped", evidence=evidence, measured=measured, steps=steps)
+    tell("hello", protocol=1, execution="compiled" if COMPILE else "eager",
+         software={"program": f"hugging_face_runtime, transformers {transformers.__version__}", "torch_version": torch.__version__})
+
+    def end(event, phase, **evidence):
+        tell(event, evidence={"phase": phase, **evidence}, measured=measured, steps=steps)
+
     tell("phase", phase="setup")
+    if spec.get("precision", "fp32") != "fp32" or spec.get("data", "synthetic") != "synthetic":
+        return end("skipped", "setup", reason="unsupported", message="this runtime trains fp32 on synthetic tokens alone")
     torch.manual_seed(trial["seed"])
     try:
         device = open_device(trial["device"])
         tell("phase", phase="warmup")
         train(spec, device, measured, steps)
     except torch.OutOfMemoryError as error:
-        return tell("out_of_memory", evidence={"phase": "timed", "message": str(error)}, measured=measured, steps=steps)
+        return end("out_of_memory", "warmup", message=str(error))
     except Exception as error:
-        return tell("failed", evidence={"phase": "setup", "reason": "exception", "message": str(error)}, measured=measured, steps=steps)
+        return end("failed", "warmup", reason="exception", message=str(error))
     tell("phase", phase="teardown")
     tell("result", measured=measured, steps=steps)
 
