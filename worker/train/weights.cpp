@@ -100,9 +100,10 @@ void load_weights(const Parameters& parameters, const std::string& path, Missing
       mismatch.unknown.emplace_back("tensor of this file");
   }
   if (const std::string wrong = mismatch.text(); !wrong.empty()) {
-    throw TrialFailed(fmt::format(
-        "the weights {} are not of this model: {} (partial_weights = true loads what fits by name)",
-        path, wrong));
+    const bool by_name = !mismatch.absent.empty() || !mismatch.unknown.empty();
+    throw TrialFailed(
+        fmt::format("the weights {} do not fit this model: {}{}", path, wrong,
+                    by_name ? " (partial_weights = true loads what fits by name)" : ""));
   }
   for (auto& [from, to] : copies) to.copy_(from);
 }
