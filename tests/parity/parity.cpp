@@ -157,6 +157,29 @@ void compare_steps(const Case& given, const PrecisionPolicy& precision, Results&
   }
 }
 
+// 99 of 100 numbers are closer to 0.
+double far(const at::Tensor& values) {
+  const at::Tensor sizes = values.abs().flatten();
+  return std::get<0>(sizes.kthvalue(1 + (sizes.numel() - 1) * 99 / 100)).item<double>();
+}
+
+// What every weight starts from.
+Json initial(const sweeps::TrialSpec& asked) {
+  sweeps::TrialSpec spec;
+  spec.model = spec.model_source = asked.model;
+  spec.model_head = asked.model_head;
+  at::manual_seed(1);
+  const auto model = build_model(sweeps::with_defaults(spec), c10::kCPU);
+  Json json = Json::object();
+  for (const NamedTensor& parameter : model->parameters().trained()) {
+    const at::Tensor values = parameter.tensor.detach().to(at::kDouble);
+    json[parameter.name] = {{"mean", values.mean().item<double>()},
+                            {"deviation", values.std(/*unbiased=*/false).item<double>()},
+                            {"far", far(values)}};
+  }
+  return json;
+}
+
 Case read_case(const std::string& folder) {
   Case given{.folder = folder, .json = {}, .spec = {}};
   std::ifstream(folder + "/case.json") >> given.json;
@@ -173,7 +196,9 @@ void run(const std::string& folder) {
   const auto device = open_device(cpu);
   const PrecisionPolicy precision(given.spec.precision, *device);
   Results results;
-  if (given.json.contains("batches")) {
+  if (given.json.contains("initial")) {
+    results.json["initial"] = initial(given.spec);
+  } else if (given.json.contains("batches")) {
     compare_steps(given, precision, results);
   } else {
     if (given.json.contains("batch")) compare_passes(given, results);
