@@ -44,6 +44,7 @@ Grid::Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types
   });
   if (ids_.empty()) {
     if (!sweep.only.empty()) throw UsageError("--only: no trial of the sweep matches");
+    if (!sweep.part.empty()) throw UsageError("--job: no trial of the sweep is this job's part");
     const bool no_device = present_types.empty() && asks_for_present_types(sweep);
     refuse(sweep, no_device ? "empty: no device is here, and the grid names none"
                             : "empty: every point is dropped by an [[exclude]]");

@@ -128,7 +128,8 @@ bool is_excluded(const SweepSpec& sweep, const TrialSpec& spec) {
 
 bool is_wanted(const SweepSpec& sweep, const TrialSpec& spec) {
   const auto matching = [&](const std::vector<AxisMatch>& lines) { return matches(spec, lines); };
-  return sweep.only.empty() || std::any_of(sweep.only.begin(), sweep.only.end(), matching);
+  return matching(sweep.part) &&
+         (sweep.only.empty() || std::any_of(sweep.only.begin(), sweep.only.end(), matching));
 }
 
 void append_new(std::vector<AxisValue>& values, const AxisValue& value) {

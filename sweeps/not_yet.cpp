@@ -25,7 +25,6 @@ constexpr auto kNotYet = std::to_array<NotYet>({
     {"placement", "any", true},
     {"precision", "fp32,tf32,bf16,fp16,bf16-true"},
     {"prices", "", true},
-    {"slurm", "", true},
     {"world_size", "1"},
 });
 

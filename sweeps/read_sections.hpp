@@ -77,10 +77,10 @@ void read_models(TableReader table, SweepSpec& sweep, ReadContext& context,
 [[nodiscard]] std::string unknown_card(const std::string& name);
 [[nodiscard]] std::vector<Runtime> read_runtimes(TableReader& document,
                                                  std::vector<Placed>& gpu_names);
-// Nothing acts on these two yet: in a sweep file they are refused by name. In a site file they
-// describe the machine and wait.
+[[nodiscard]] std::vector<SlurmJob> read_slurm(TableReader& document, ReadContext& context);
+// Nothing acts on prices yet: in a sweep file they are refused by name. In a site file they describe
+// the machine and wait.
 enum class MachineIn { kSweepFile, kSiteFile };
-void read_slurm(TableReader& document, MachineIn file, ReadContext& context);
 void read_prices(TableReader& document, MachineIn file, ReadContext& context);
 void read_cluster(TableReader& document, SweepSpec& sweep, ReadContext& context);
 [[nodiscard]] Rehearsal read_rehearsal(TableReader table, ReadContext& context,

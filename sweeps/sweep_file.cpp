@@ -50,6 +50,7 @@ using Devices = std::vector<std::pair<Place, DeclaredDevice>>;
 struct Machine {
   Devices devices;
   std::vector<Runtime> runtimes;
+  std::vector<SlurmJob> slurm;
 };
 
 Machine read_machine(TableReader& document, MachineIn file, ReadContext& context,
@@ -57,7 +58,7 @@ Machine read_machine(TableReader& document, MachineIn file, ReadContext& context
   Machine machine;
   machine.devices = read_devices(document, context);
   machine.runtimes = read_runtimes(document, placed.device_names);
-  read_slurm(document, file, context);
+  machine.slurm = read_slurm(document, context);
   read_prices(document, file, context);
   return machine;
 }
@@ -93,6 +94,8 @@ void merge(const Machine& own, const Machine& site, SweepSpec& sweep) {
     if (std::none_of(own.runtimes.begin(), own.runtimes.end(), same))
       sweep.runtimes.push_back(runtime);
   }
+  // All or none: two files together would ask for the same part of the grid twice.
+  sweep.slurm = own.slurm.empty() ? site.slurm : own.slurm;
 }
 
 GridBlock without_places(const PlacedBlock& placed) {
@@ -179,6 +182,21 @@ TomlNode parse_sweep(const std::string& text, const std::string& path,
 }
 
 }  // namespace
+
+void choose_job(SweepSpec& sweep, const std::string& name) {
+  std::vector<std::string> names;
+  for (const SlurmJob& job : sweep.slurm) {
+    if (job.job == name) {
+      sweep.part = job.only;
+      return;
+    }
+    names.push_back(job.job);
+  }
+  if (names.empty())
+    throw UsageError(fmt::format("--job {}: {} has no [[slurm]]", name, sweep.path));
+  throw UsageError(fmt::format("--job {}: there is no such [[slurm]] job{}; there are: {}", name,
+                               did_you_mean(name, names), fmt::join(names, ", ")));
+}
 
 std::vector<std::string> declared_types(const SweepSpec& sweep) {
   std::vector<std::string> types;

@@ -33,6 +33,9 @@ struct SweepFileOptions {
 [[nodiscard]] SweepSpec read_recorded_sweep(const std::string& text, const std::string& site_text,
                                             const std::string& inputs);
 
+// Narrows the grid to the part of one [[slurm]] job. Throws UsageError where there is no such job.
+void choose_job(SweepSpec& sweep, const std::string& name);
+
 // The device types that the file itself declares: of a rehearsal's nodes, else of [[device]]; for a
 // simulated rehearsal these are the present types.
 [[nodiscard]] std::vector<std::string> declared_types(const SweepSpec& sweep);

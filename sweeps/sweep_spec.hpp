@@ -10,6 +10,7 @@
 
 #include "sweeps/axis.hpp"
 #include "sweeps/rehearsal.hpp"
+#include "sweeps/slurm_job.hpp"
 #include "sweeps/trial_spec.hpp"
 
 namespace batchsweep::sweeps {
@@ -56,6 +57,7 @@ struct SweepSpec {
   std::vector<GridBlock> grid;
   std::vector<std::vector<AxisMatch>> excludes;
   std::vector<std::vector<AxisMatch>> only;  // --only: the grid keeps what one of them matches; empty: all
+  std::vector<AxisMatch> part;  // --job: the part of one [[slurm]] job; the grid keeps what matches all lines
   TrialSpec base;  // the [trial] keys; a grid point overrides its axes
   TrialLimits limits;
   std::int64_t repeats = 1;
@@ -63,6 +65,7 @@ struct SweepSpec {
   std::map<std::string, TrialSpec> models;  // [model.NAME]: only model_*, loss and options; data "" = as [trial]
   std::vector<DeclaredDevice> devices;
   std::vector<Runtime> runtimes;
+  std::vector<SlurmJob> slurm;  // of the sweep file; where that has none, of the site file
   std::string cluster_interface;
   std::optional<Rehearsal> rehearsal;  // present: nothing really trains
   std::map<std::string, std::string> file_hashes;  // full path -> hash of the content (data, model, weights)

@@ -419,17 +419,29 @@ TEST(SweepFileErrors, WhatDoesNotExistYetIsRefusedByName) {
       {kBase + "[prices]\n\"H100 80GB PCIe\" = { buy = 27000, hour = 1.99, currency = \"usd\" }\n",
        "x.toml: line 6, column 1: prices: not available yet\nx.toml: line 7, column 59: "
        "prices.H100 80GB PCIe.currency: expected three capitals such as \"EUR\", found \"usd\""},
-      {kBase + "[[slurm]]\njob = \"a\"\ntime = \"12:00:00\"\nnodes = 4\nlaunch = "
-               "\"srun\"\nwhen_time_is_up = \"chain:5\"\n",
-       "x.toml: line 6, column 1: slurm: not available yet"},
+  });
+}
+
+TEST(SweepFileErrors, SlurmJobsThatCannotBe) {
+  check({
       {kBase + "[[slurm]]\ntime = \"noon\"\nsetup = \"x\"\nwhen_time_is_up = \"stop\"\nonly = { "
-               "gqu = \"x\" }\n",
+               "gqu = \"x\" }\nnodes = 0\nlaunch = \"mpiexec\"\nnode = 4\n",
        "x.toml: line 6, column 1: slurm.job: missing: it names the job and its results "
-       "file\nx.toml: line 6, column 1: slurm: not available yet\nx.toml: line 7, column 8: "
-       "slurm.time: expected Slurm's \"HH:MM:SS\" or \"12 h\", found \"noon\"\nx.toml: line 8, "
-       "column 9: slurm.setup: expected a list of texts, found \"x\"\nx.toml: line 9, column 19: "
-       "slurm.when_time_is_up: expected \"requeue\" or \"chain:5\", found \"stop\"\nx.toml: line "
-       "10, column 10: slurm.only.gqu: unknown key, did you mean gpu"},
+       "file\nx.toml: line 7, column 8: slurm.time: expected Slurm's \"HH:MM:SS\" or \"12 h\", found "
+       "\"noon\"\nx.toml: line 8, column 9: slurm.setup: expected a list of texts, found "
+       "\"x\"\nx.toml: line 9, column 19: slurm.when_time_is_up: expected \"requeue\" or "
+       "\"chain:5\" (1 to 100), found \"stop\"\nx.toml: line 10, column 10: slurm.only.gqu: unknown "
+       "key, did you mean gpu\nx.toml: line 11, column 9: slurm.nodes: expected at least 1, found "
+       "0\nx.toml: line 12, column 10: slurm.launch: expected one of srun, mpirun, found "
+       "\"mpiexec\"\nx.toml: line 13, column 1: slurm.node: unknown key, did "
+       "you mean nodes"},
+      {kBase + "[[slurm]]\njob = \"a/b\"\n[[slurm]]\njob = \"a\"\nwhen_time_is_up = "
+               "\"chain:101\"\n[[slurm]]\njob = \"a\"\nlaunch = \"mpirun\"\nmpi = \"pmix\"\n",
+       "x.toml: line 7, column 7: slurm.job: it names files: expected letters, digits, \"_\", \"-\" "
+       "and \".\", found \"a/b\"\nx.toml: line 10, column 19: slurm.when_time_is_up: expected "
+       "\"requeue\" or \"chain:5\" (1 to 100), found \"chain:101\"\nx.toml: line 11, column 1: "
+       "slurm.job: \"a\" is declared twice\nx.toml: line 14, column 7: slurm.mpi: only for launch = "
+       "\"srun\": mpirun would not see it"},
   });
 }
 

@@ -215,7 +215,7 @@ TEST_F(SweepFile, ASiteFileHoldsMachinesOnlyAndItsErrorsNameIt) {
   }
 }
 
-// Every key that [[slurm]] and [prices] know: nothing acts on them yet, but they belong to the
+// Every key that [[slurm]] and [prices] know. Nothing acts on prices yet, but they belong to the
 // machine and must not make its site file unusable.
 TEST_F(SweepFile, ASiteFileMayHoldPricesAndSlurmJobs) {
   const std::string jobs = R"([[slurm]]
@@ -239,7 +239,35 @@ when_time_is_up = "requeue"
       "[prices]\n\"H100 80GB PCIe\" = { buy = 27000, hour = 1.99, currency = \"USD\" }\n";
   const SweepFileOptions options{.set = {},
                                  .site = write("site.toml", "site = \"x\"\n" + jobs + prices)};
-  EXPECT_EQ(read_sweep_text(kFive, "x.toml", options).site, "x");
+  const SweepSpec sweep = read_sweep_text(kFive, "x.toml", options);
+  EXPECT_EQ(sweep.site, "x");
+  const SlurmJob whole{
+      .job = "h100",
+      .only = {{.axis = "gpu", .patterns = {"H100 80GB SXM"}, .from = {}, .to = {}}},
+      .partition = "booster",
+      .account = "abc",
+      .qos = "normal",
+      .gres = "gpu:h100:4",
+      .time = "12:00:00",
+      .nodes = 4,
+      .mpi = "pmix",
+      .launch = SlurmLauncher::kSrun,
+      .setup = {"module load openmpi"},
+      .sbatch_args = {"--exclusive"},
+      .srun_args = {},
+      .wrap = {"apptainer", "exec", "--nv", "bs.sif"},
+      .chain = {}};
+  EXPECT_THAT(sweep.slurm, ElementsAre(whole));
+  const SweepSpec own =
+      read_sweep_text(kFive + "[[slurm]]\njob = \"mine\"\ntime = \"90 min\"\nlaunch = \"mpirun\"\n"
+                              "when_time_is_up = \"chain:5\"\n",
+                      "x.toml", options);
+  SlurmJob mine;
+  mine.job = "mine";
+  mine.time = "01:30:00";
+  mine.launch = SlurmLauncher::kMpirun;
+  mine.chain = 5;
+  EXPECT_THAT(own.slurm, ElementsAre(mine)) << "the sweep file's jobs replace those of the site";
 
   write("site.toml", "[[slurm]]\njob = \"a\"\nnodse = 4\n[prices]\n\"H100\" = { buy = -1 }\n");
   try {
@@ -370,7 +398,10 @@ data = "text:t.txt"
 
 TEST_F(SweepFile, TheExamplesAreSweeps) {
   const std::vector<std::pair<std::string, std::size_t>> examples{
-      {"cards-rehearsal.toml", 70}, {"two-models.toml", 12}, {"memory-caps.toml", 21}};
+      {"cards-rehearsal.toml", 70},
+      {"two-models.toml", 12},
+      {"memory-caps.toml", 21},
+      {"cluster.toml", 56}};
   for (const auto& [name, points] : examples) {
     SCOPED_TRACE(name);
     const SweepSpec sweep =
