@@ -8,7 +8,10 @@
 
 namespace batchsweep::cli {
 
-// Throws UsageError when Slurm started more tasks than MPI sees (or fewer). `alone` overrides.
+// Before MPI starts: not every MPI can use PMI-1 or PMI-2, and one that cannot ends the process in its own words. Says what to do then.
+void warn_of_old_pmi();
+
+// Throws MpiError when Slurm started more tasks than MPI sees (or fewer). `alone` overrides.
 void check_launch(int mpi_size, bool alone);
 // Pure: the complaint, nullopt when all is well. `under_mpirun`: mpirun's own variables are set, so Slurm's count is not the MPI size.
 [[nodiscard]] std::optional<std::string> launch_problem(const std::optional<std::string>& slurm_procid,

@@ -24,7 +24,9 @@ ExitCode run(int argc, char** argv) {
   add_init(line);
   add_plan(line);
   add_run(line);
+  add_submit(line);
   add_cancel(line);
+  add_watch(line);
   add_report(line);
   add_export(line);
   add_explain(line);
@@ -33,7 +35,7 @@ ExitCode run(int argc, char** argv) {
   add_gpus(line);
   add_publish(line);
   add_probe(line);
-  line.add_later({"submit", "watch", "compare", "recommend", "merge", "import"});
+  line.add_later({"compare", "recommend", "merge", "import"});
   const ExitCode code = line.parse(argc, argv);
   if (std::fflush(stdout) != 0) throw_errno("cannot write the answer to standard output", errno);
   return code;

@@ -102,8 +102,10 @@ RecordedSweep read_recorded(const std::string& path, sweeps::Origin origin) {
   results::Recorded recorded = results::read_recorded(path);
   if (!recorded.origin.empty())
     results::check_origin(path, recorded.origin, std::string(to_text(origin)));
-  RecordedSweep sweep{
-      .runs = recorded.runs, .states = recorded.index.states(recorded.runs), .durations = {}};
+  RecordedSweep sweep{.runs = recorded.runs,
+                      .states = recorded.index.states(recorded.runs),
+                      .types = {},
+                      .durations = {}};
   if (!recorded.has_file) return sweep;
   std::set<std::string> counting;
   for (std::size_t i = results::first_that_counts(sweep.runs); i < sweep.runs.size(); ++i)
@@ -111,6 +113,7 @@ RecordedSweep read_recorded(const std::string& path, sweeps::Origin origin) {
   (void)results::for_each_result(
       path, {"run_id", "gpu_requested", "model", "duration_s"},
       [&](const results::TrialRecord& row) {
+        sweep.types.insert(row.gpu_requested);
         if (!row.duration_s || !counting.contains(row.run_id)) return;
         Durations::Sum& sum = sweep.durations.by_gpu_and_model[{row.gpu_requested, row.model}];
         sum.total_s += *row.duration_s;
@@ -139,6 +142,28 @@ Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
     plan.expected_s = std::max(*plan.expected_s, s / static_cast<double>(devices.at(type)));
   }
   return plan;
+}
+
+JobProgress progress_of_job(const sweeps::SweepSpec& sweep, const RecordedSweep& recorded) {
+  // Nothing is known of the types of gpu = "all" before the job has run: something is left.
+  if (sweeps::asks_for_present_types(sweep) && recorded.types.empty()) return {.remaining = 1};
+  const sweeps::Grid grid(sweep, {recorded.types.begin(), recorded.types.end()});
+  const std::vector<results::RecordedState> states =
+      results::what_counts(recorded.states, results::Reruns(recorded.runs, &grid));
+  std::unordered_map<std::uint64_t, std::int64_t> settled;  // id -> repeats
+  for (const results::RecordedState& state : states) {
+    const bool absent = state.has_row && state.outcome == results::Outcome::kSkipped &&
+                        state.reason == results::Reason::kDeviceAbsent;
+    if (state.repeat < sweep.repeats && (absent || results::is_final(state, sweep.limits.retries)))
+      ++settled[state.trial.value];
+  }
+  JobProgress progress;
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const auto row = settled.find(grid.id(i).value);
+    progress.settled += row == settled.end() ? 0 : row->second;
+  }
+  progress.remaining = static_cast<std::int64_t>(grid.size()) * sweep.repeats - progress.settled;
+  return progress;
 }
 
 std::string summary(const Plan& plan) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +31,7 @@ struct Durations {
 struct RecordedSweep {
   std::vector<results::RunInfo> runs;
   std::vector<results::RecordedState> states;  // as `run` finds them
+  std::set<std::string> types;                 // device types that its rows asked for
   Durations durations;                         // of the runs that count, from the .h5 alone
 };
 // Empty where there is neither. Throws ResultsFileError where `run` would refuse the file.
@@ -51,6 +53,13 @@ struct Plan {
 [[nodiscard]] Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
                              const std::map<std::string, std::int64_t>& devices,
                              const RecordedSweep& recorded);
+
+// Where a Slurm job stands, as its rows tell: what its nodes have is not known on this machine. Settled is
+// what is recorded for good, and what found no device of its type there.
+struct JobProgress {
+  std::int64_t settled = 0, remaining = 0;  // (trial, repeat)
+};
+[[nodiscard]] JobProgress progress_of_job(const sweeps::SweepSpec& sweep, const RecordedSweep& recorded);
 
 [[nodiscard]] std::string summary(const Plan& plan);
 // The first `most` trials; axes with one value stand in summary(), not here.

@@ -15,6 +15,7 @@ struct RunOptions {
   std::string sweep_file;
   sweeps::SweepFileOptions file;
   std::optional<std::string> results;  // absent: <name>.h5 in the current folder
+  std::optional<std::string> job;  // the part of one [[slurm]] job
   std::vector<std::string> only;
   std::optional<std::string> rerun;  // "all", "failed", a filter
   bool accept_changes = false;

@@ -11,6 +11,7 @@
 #include "cli/software_check.hpp"
 #include "results/store/rerun.hpp"
 #include "results/store/status_file.hpp"
+#include "slurm/batch_script.hpp"
 #include "worker/agent/agent.hpp"
 
 namespace batchsweep::cli {
@@ -43,17 +44,21 @@ void tell_rerun(RunSetup& setup, const std::vector<results::RecordedState>& befo
 
 }  // namespace
 
-std::string results_path(const sweeps::SweepSpec& sweep, const std::optional<std::string>& asked) {
-  return asked.value_or(sweep.name + ".h5");
+std::string results_path(const sweeps::SweepSpec& sweep, const std::optional<std::string>& asked,
+                         const std::optional<std::string>& job) {
+  if (asked) return *asked;
+  return job ? slurm::results_of_job(sweep.name + ".h5", *job) : sweep.name + ".h5";
 }
 
 RunSetup::RunSetup(const RunOptions& run_options, const Clock& wall_clock)
     : options(run_options), clock(wall_clock), progress(wall_clock.now()) {
   sweep = sweeps::read_sweep_file(options.sweep_file, options.file);
+  if (options.job) sweeps::choose_job(sweep, *options.job);
   for (const std::string& only : options.only) sweep.only.push_back(sweeps::parse_only(only));
   if (options.rerun) (void)results::parse_rerun(*options.rerun);
-  results_path = cli::results_path(sweep, options.results);
+  results_path = cli::results_path(sweep, options.results, options.job);
   time_limit = cli::time_limit(options.until, options.budget, clock);
+  end_of_job = cli::end_of_job(clock);
 }
 
 RunSetup::~RunSetup() {
@@ -121,6 +126,7 @@ void make_core(RunSetup& setup, const std::vector<std::string>& present_types, i
   options.max_trials = setup.options.max_trials.value_or(-1);
   options.file_id = setup.store->file_id();
   const bool simulated = setup.sweep.rehearsal && setup.sweep.rehearsal->simulated;
+  if (!simulated) options.end_at = setup.end_of_job;  // simulated trials have a time of their own
   if (!simulated) options.build_id = BATCHSWEEP_VERSION;  // simulated agents are of no build
   setup.store->begin();
   setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.recorded, options);

@@ -32,6 +32,7 @@ struct RunSetup {
   sweeps::SweepSpec sweep;
   std::string results_path;
   std::optional<TimeLimit> time_limit;  // --until, --budget
+  std::optional<Instant> end_of_job;    // of Slurm: what runs is stopped by then
   std::unique_ptr<results::ResultsStore> store;
   std::unique_ptr<SweepRecorder> recorder;
   std::unique_ptr<sweeps::Grid> grid;
@@ -39,8 +40,9 @@ struct RunSetup {
   std::unique_ptr<orchestrator::Core> core;
 };
 
-// <name>.h5 in the current folder unless the user named another.
-[[nodiscard]] std::string results_path(const sweeps::SweepSpec& sweep, const std::optional<std::string>& asked);
+// <name>.h5 (<name>.<job>.h5) in the current folder unless the user named another.
+[[nodiscard]] std::string results_path(const sweeps::SweepSpec& sweep, const std::optional<std::string>& asked,
+                                       const std::optional<std::string>& job);
 
 // The program of ours that trials of this sweep need; "": none.
 [[nodiscard]] std::string needed_program(const sweeps::SweepSpec& sweep);

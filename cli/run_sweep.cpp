@@ -118,6 +118,7 @@ ExitCode lead(const RunOptions& options, protocol::Transport& transport, StopSig
 ExitCode run_sweep(const RunOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // a trial that no longer reads is told by its end
   StopSignals signals;
+  warn_of_old_pmi();
   const std::unique_ptr<protocol::Transport> transport =
       orchestrator::launched_under_mpi() ? orchestrator::make_mpi_transport() : orchestrator::make_loopback_transport();
   check_launch(transport->size(), options.alone);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sweep_recorder.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 #include "results/record/derive.hpp"
@@ -8,7 +9,10 @@
 namespace batchsweep::cli {
 
 SweepRecorder::SweepRecorder(results::ResultsStore& store, const Clock& clock, ProgressLine& progress)
-    : store_(store), clock_(clock), progress_(progress), sequence_(store.next_sequence()) {}
+    : store_(store), clock_(clock), progress_(progress), sequence_(store.next_sequence()) {
+  const char* job = std::getenv("SLURM_JOB_ID");
+  if (job != nullptr) slurm_job_id_ = job;
+}
 
 void SweepRecorder::note_started(const protocol::AttemptKey& key) {
   started_[key] = clock_.utc_now();
@@ -20,6 +24,7 @@ void SweepRecorder::append(const orchestrator::RecordAttempt& command) {
   const auto started = started_.extract(command.key);
   record.trial.started_utc = format_utc(started ? started.mapped() : clock_.utc_now());
   record.trial.run_id = store_.run_id();
+  record.trial.slurm_job_id = slurm_job_id_;
   record.trial.sequence = sequence_++;
   for (results::RankRecord& rank : record.ranks) rank.run_id = store_.run_id();
   results::derive(record);

@@ -32,6 +32,7 @@ class SweepRecorder {
   const Clock& clock_;
   ProgressLine& progress_;
   std::int64_t sequence_;
+  std::string slurm_job_id_;  // "" outside of Slurm
   std::map<protocol::AttemptKey, Utc> started_;
   std::vector<Pending> pending_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/units.hpp"
+#include "cli/slurm_commands.hpp"
 
 namespace batchsweep::cli {
 namespace {
@@ -45,6 +46,12 @@ std::optional<TimeLimit> time_limit(const std::optional<std::string>& until, con
     if (!limit || end < limit->at) limit = {end, "--budget " + *budget};
   }
   return limit;
+}
+
+std::optional<Instant> end_of_job(const Clock& clock) {
+  const std::optional<double> left_s = job_time_left_s();
+  if (!left_s) return std::nullopt;
+  return clock.now() + seconds(*left_s - slurm::margin_s(*left_s));
 }
 
 }  // namespace batchsweep::cli

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "cli/answer.hpp"
 #include "cli/plan.hpp"
+#include "cli/run_setup.hpp"
 #include "cli/verbs.hpp"
 #include "sweeps/sweep_file.hpp"
 #include "worker/agent/device_inventory.hpp"
@@ -17,8 +18,8 @@ struct PlanOptions {
   std::string sweep, format;
   sweeps::SweepFileOptions file;
   std::vector<std::string> only;
-  std::optional<std::string> results;
-  bool all = false, remaining = false;
+  std::optional<std::string> results, job;
+  bool all = false, remaining = false, recorded = false;
 };
 
 constexpr std::size_t kShownTrials = 20;
@@ -54,17 +55,26 @@ void print_text(const Plan& plan, const PlanOptions& options) {
 
 ExitCode plan(const PlanOptions& options) {
   sweeps::SweepSpec sweep = sweeps::read_sweep_file(options.sweep, options.file);
+  if (options.job) sweeps::choose_job(sweep, *options.job);
   for (const std::string& only : options.only) sweep.only.push_back(sweeps::parse_only(only));
+  const std::string results = results_path(sweep, options.results, options.job);
+  const sweeps::Origin origin =
+      sweep.rehearsal ? sweeps::Origin::kRehearsed : sweeps::Origin::kMeasured;
+  const RecordedSweep recorded = read_recorded(results, origin);
+  if (options.job && (options.remaining || options.recorded)) {
+    const JobProgress progress = progress_of_job(sweep, recorded);
+    fmt::print("{}\n", options.remaining ? progress.remaining : progress.settled);
+    return ExitCode::kDone;
+  }
   const std::map<std::string, std::int64_t> devices = present_devices(sweep);
   std::vector<std::string> types;
   for (const auto& [type, count] : devices) types.push_back(type);
   const sweeps::Grid grid(sweep, types);
-  const sweeps::Origin origin =
-      sweep.rehearsal ? sweeps::Origin::kRehearsed : sweeps::Origin::kMeasured;
-  const std::string results = options.results.value_or(sweep.name + ".h5");
-  const Plan made = make_plan(sweep, grid, devices, read_recorded(results, origin));
+  const Plan made = make_plan(sweep, grid, devices, recorded);
   if (options.remaining) {
     fmt::print("{}\n", made.remaining);
+  } else if (options.recorded) {
+    fmt::print("{}\n", made.recorded);
   } else if (options.format == "json") {
     print_answer("json", {}, [&] { return plan_json(made); });
   } else if (options.format == "csv") {
@@ -91,7 +101,10 @@ void add_plan(CommandLine& line) {
       .choice("--format", options->format, format_words(), "how the answer is written")
       .flag("--all", options->all, "list every trial")
       .flag("--remaining", options->remaining,
-            "print only how many (trial, repeat) are left to run here")
+            "print only how many (trial, repeat) are left to run here; with --job, for that job, "
+            "wherever it runs")
+      .flag("--recorded", options->recorded, "print only how many are recorded")
+      .option("--job", options->job, "only the part of this [[slurm]] job")
       .example("batchsweep plan sweeps/examples/quickstart.toml --only model=resnet18")
       .run([options] { return plan(*options); });
 }

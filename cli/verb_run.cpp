@@ -9,6 +9,7 @@ void add_run(CommandLine& line) {
   line.add("run", "run what is not recorded yet: alone, under mpirun, or under srun")
       .positional("SWEEP", options->sweep_file, "the sweep file (TOML)")
       .option("--results", options->results, "the results file (default: <name>.h5 in the current folder)")
+      .option("--job", options->job, "only the part of this [[slurm]] job; the results file is <name>.<job>.h5")
       .option("--site", options->file.site, "the site file")
       .option("--set", options->file.set, "override a key: trial.timed_steps=50 (may be repeated)")
       .option("--only", options->only, "only these trials: model=bert*,gpu=H100* (may be repeated)")

@@ -15,7 +15,9 @@ namespace batchsweep::cli {
 void add_init(CommandLine& line);
 void add_plan(CommandLine& line);
 void add_run(CommandLine& line);
+void add_submit(CommandLine& line);
 void add_cancel(CommandLine& line);
+void add_watch(CommandLine& line);
 void add_report(CommandLine& line);
 void add_export(CommandLine& line);
 void add_explain(CommandLine& line);

@@ -122,7 +122,13 @@ Json Core::status(Instant now) const {
     const std::size_t trial = state.table.trial_of(reason.slot);
     const char* stopped =
         state.stop != State::Stop::kNo ? "the sweep is being stopped" : "--max-trials is reached";
+    const sweeps::TrialSpec spec = state.grid.spec(trial);
     json["next"].push_back({{"trial", sweeps::to_text(state.grid.id(trial))},
+                            {"gpu", spec.gpu},
+                            {"model", spec.model},
+                            {"precision", spec.precision},
+                            {"batch_size", spec.batch_size},
+                            {"world_size", spec.world_size},
                             {"repeat", state.table.repeat_of(reason.slot)},
                             {"why", state.open && !state.may_start() ? stopped : reason.why}});
   }

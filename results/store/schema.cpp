@@ -181,6 +181,7 @@ for c in df.select_dtypes(object): df[c] = df[c].str.decode("utf-8")   # text co
 | `NAME.h5.tmp` | The next snapshot while it is written; it replaces `NAME.h5` by rename when it is whole and durable. |
 | `NAME.h5.status.json` | What runs at the moment, told by whom and when; replaced every second. |
 | `NAME.h5.cancel` | A request to end the sweep well; the sweep takes it away. |
+| `NAME.h5.slurm` | The ids of the Slurm jobs that shall work on the file, one a line, until all is recorded. `batchsweep cancel` takes it away, and then no job asks Slurm for another start. |
 
 What is recorded is the union of `.h5` and journal. The journal begins with a frame that carries the file id; frames of kind `run` (a run begins or goes on: its texts), `started` and `attempt`
 follow. Each frame says how many bytes of the journal were durable when it was written, so a tail torn by a crash (dropped: nobody was promised it) can be told from damage to what was recorded

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-COMMANDS = ["init", "plan", "run", "cancel", "report", "export", "explain", "doctor", "models", "gpus"]
+COMMANDS = ["init", "plan", "run", "submit", "cancel", "watch", "report", "export", "explain", "doctor", "models", "gpus"]
 # What differs from one run to the next, or from one place to another.
 MASKS = [
     (re.compile(r"\b[0-9a-f]{16}\b"), "<16 hex digits>"),
