@@ -2,6 +2,7 @@
 #include "orchestrator/verdict.hpp"
 
 #include <algorithm>
+#include <csignal>
 
 #include "base/check.hpp"
 
@@ -17,6 +18,11 @@ using results::Reason;
 int priority(EvidenceKind kind) {
   if (kind == EvidenceKind::kAgentLost) return 2 * static_cast<int>(EvidenceKind::kLostPeer) - 1;
   return 2 * static_cast<int>(kind);
+}
+
+// A cluster that ends a job sends SIGTERM to every process of it, so to the trials too.
+bool ended_with_us(const protocol::Evidence& evidence, bool stopping) {
+  return stopping && evidence.kind == EvidenceKind::kCrashed && evidence.signal == SIGTERM;
 }
 
 Outcome outcome_of(EvidenceKind kind, bool stopping) {
@@ -42,7 +48,9 @@ Verdict judge(const std::vector<RankEvidence>& ended, bool stopping) {
       ended, {}, [](const RankEvidence& rank) { return priority(rank.evidence.kind); });
   Verdict verdict;
   verdict.evidence = guilty->evidence;
-  verdict.outcome = outcome_of(guilty->evidence.kind, stopping);
+  verdict.outcome = ended_with_us(guilty->evidence, stopping)
+                        ? Outcome::kInterrupted
+                        : outcome_of(guilty->evidence.kind, stopping);
   verdict.reason = reason_of(guilty->evidence, verdict.outcome);
   if (guilty->evidence.kind != EvidenceKind::kCompleted) verdict.guilty_rank = guilty->rank;
   return verdict;

@@ -91,6 +91,19 @@ TEST(Verdict, AKillIsAnInterruptionWhenTheSweepStopsAndALossOtherwise) {
   EXPECT_EQ(judge({rank(0, EvidenceKind::kKilled)}, false).reason, Reason::kAgentLost);
 }
 
+// Slurm's SIGTERM goes to every process of the job: what it ends while we stop has not crashed.
+TEST(Verdict, SigtermWhileTheSweepStopsIsAnInterruption) {
+  const auto died_by = [](std::int64_t number) {
+    RankEvidence dead = rank(0, EvidenceKind::kCrashed, Reason::kSignal);
+    dead.evidence.signal = number;
+    return dead;
+  };
+  EXPECT_EQ(judge({died_by(15)}, true).outcome, Outcome::kInterrupted);
+  EXPECT_EQ(judge({died_by(15)}, true).reason, Reason::kStopped);
+  EXPECT_EQ(judge({died_by(15)}, false).outcome, Outcome::kCrashed);
+  EXPECT_EQ(judge({died_by(11)}, true).outcome, Outcome::kCrashed);
+}
+
 TEST(Verdict, OnlyAFailureToLaunchIsALaunchFault) {
   EXPECT_TRUE(is_launch_fault(judge({rank(0, EvidenceKind::kFailed, Reason::kLaunch)}, false)));
   EXPECT_FALSE(is_launch_fault(judge({rank(0, EvidenceKind::kFailed, Reason::kException)}, false)));
