@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A submitted sweep reaches its end: at once, over the time limit, requeued in the middle, preempted, as a chain, and with a node gone."""
+import unittest
+
+from slurm_case import SlurmCase, main, wait_until
+
+
+class GoingOn(SlurmCase):
+    def test_a_submitted_sweep_runs_on_all_nodes_to_its_end(self):
+        self.sweep({"nodes": 3, "time": "5 min"}, trials=12, devices=[("small", "n[1-3]", 2)])
+        job = self.submit_one()
+        self.finish(job)
+        rows = self.assert_complete(12)
+        self.assertEqual({row["hostname"] for row in rows}, {"n1", "n2", "n3"})
+        self.assertEqual({row["slurm_job_id"] for row in rows}, {job})
+        code, out, _ = self.run_program("watch", "s.main.h5")
+        self.assertEqual((code, "no sweep is running" in out), (0, True), out)
+
+    def test_the_time_limit_stops_a_sweep_in_time_and_the_job_goes_on(self):
+        self.sweep({"nodes": 1, "time": "1 min"}, trials=12, seconds=6, only_nodes="n1", time_limit="9 s")
+        job = self.submit_one()
+        self.slurm.wait_for_state(job, "RUNNING")
+        wait_until(lambda: "asking Slurm to start job" in self.job_log(), 70, self.job_log)
+        before = self.recorded()
+        self.assertTrue(4 <= before < 12, self.job_log())
+        self.slurm.start_again_now(job)
+        self.finish(job)
+        self.assertEqual(self.slurm.job(job)["Restarts"], "1")
+        self.assertEqual({row["outcome"] for row in self.rows("s.main.h5", "attempts")} - {"interrupted"}, set())
+        self.assert_complete(12)
+
+    def test_requeued_in_the_middle_it_goes_on_and_takes_its_own_lock_over(self):
+        self.sweep({"nodes": 2, "time": "5 min"}, trials=12, seconds=1.2)
+        job = self.submit_one()
+        self.wait_for_records(2)
+        self.slurm.ask("scontrol", "requeue", job, check=True)
+        self.slurm.start_again_now(job)
+        self.finish(job)
+        self.assertEqual(self.slurm.job(job)["Restarts"], "1")
+        self.assertIn("[12/12]", self.job_log())
+        self.assert_complete(12)
+
+    def test_preempted_it_saves_what_runs_and_goes_on_later(self):
+        self.sweep({"nodes": 3, "time": "5 min", "sbatch_args": ["--exclusive"]}, trials=15, seconds=3)
+        job = self.submit_one()
+        self.wait_for_records(1)
+        urgent = self.slurm.ask("sbatch", "--parsable", "-p", "urgent", "-N3", "--exclusive", "-t5", "-o/dev/null", "--wrap=true",
+                                check=True).strip()
+        self.slurm.wait_for_state(urgent, "COMPLETED")
+        self.slurm.start_again_now(job)
+        self.finish(job)
+        interrupted = [row for row in self.rows("s.main.h5", "attempts") if row["outcome"] == "interrupted"]
+        self.assertTrue(interrupted, "what ran was recorded as interrupted within the grace time")
+        self.assertEqual({row["reason"] for row in interrupted}, {"stopped"})
+        self.assert_complete(15)
+
+    def test_preempted_before_anything_was_recorded_it_still_goes_on(self):
+        self.sweep({"nodes": 3, "time": "5 min", "sbatch_args": ["--exclusive"]}, trials=3, seconds=6)
+        job = self.submit_one()
+        wait_until(lambda: "running" in self.run_program("watch", "--once", "s.main.h5")[1], 30, self.job_log)
+        self.assertEqual(self.recorded(), 0)
+        urgent = self.slurm.ask("sbatch", "--parsable", "-p", "urgent", "-N3", "--exclusive", "-t5", "-o/dev/null", "--wrap=true",
+                                check=True).strip()
+        self.slurm.wait_for_state(urgent, "COMPLETED")
+        self.slurm.start_again_now(job)
+        self.finish(job)
+        self.assert_complete(3)
+
+    def test_a_job_without_progress_does_not_ask_for_ever(self):
+        self.sweep({"nodes": 1, "time": "5 min", "setup": ["srun() { return 1; }"]}, trials=3)
+        job = self.submit_one()
+        self.assertEqual(self.slurm.wait_for_state(job, "FAILED", "COMPLETED", within=30), "FAILED")
+        self.assertEqual(self.slurm.job(job)["Restarts"], "0")
+        self.assertIn("nothing was recorded in this start", self.job_log())
+
+    def test_a_chain_under_mpirun_ends_the_sweep_where_requeue_is_forbidden(self):
+        self.sweep({"nodes": 2, "time": "5 min", "launch": "mpirun", "when_time_is_up": "chain:3"}, trials=8, seconds=1,
+                   devices=[("small", "n[1-3]", 1)])
+        (jobs,) = self.submit().values()
+        self.assertEqual(len(jobs), 3)
+        self.wait_for_records(1)
+        self.assertEqual(self.slurm.job(jobs[1])["Reason"], "Dependency")
+        self.slurm.ask("scancel", "--batch", "--signal=USR1", jobs[0], check=True)  # as when the time is nearly up
+        self.finish(jobs[2], within=120)
+        self.assertIn("running trials finish, nothing new starts", self.job_log())
+        self.assertGreater(self.job_log().count("Next: batchsweep report"), 1, "the second job of the chain went on")
+        self.assertIn("all is recorded", self.job_log(), "the third found nothing to do")
+        rows = self.assert_complete(8)
+        self.assertEqual(len({row["hostname"] for row in rows}), 2)
+
+    def test_a_killed_node_costs_only_what_ran_there(self):
+        self.sweep({"nodes": 3, "time": "5 min"}, trials=18, seconds=2)
+        job = self.submit_one()
+        self.wait_for_records(2)
+        self.assertEqual(self.slurm.job(job)["BatchHost"], "n1")
+        try:
+            self.slurm.kill_node("n2")
+            self.finish(job, within=120)
+            self.assertNotIn("Restarts=1", self.slurm.ask("scontrol", "show", "job", job))
+            lost = [row for row in self.rows("s.main.h5", "attempts") if row["outcome"] == "lost"]
+            rows = self.assert_complete(18)
+            again = {row["trial_id"]: row["hostname"] for row in rows}
+            self.assertEqual(len(lost), 1, "one device, so one trial ran there")
+            self.assertIn(again[lost[0]["trial_id"]], ("n1", "n3"))
+        finally:
+            self.slurm.start_node("n2")
+            wait_until(self.slurm.is_idle, 60, self.slurm.describe)
+
+
+if __name__ == "__main__":
+    main()
