@@ -58,7 +58,7 @@ JobRequeue=1
 NodeName=n1 {places[0]} CPUs=4 RealMemory=2000 Gres=gpu:a100:2
 NodeName=n2 {places[1]} CPUs=4 RealMemory=2000 Gres=gpu:v100:1
 NodeName=n3 {places[2]} CPUs=4 RealMemory=2000
-PartitionName=main   Nodes=n[1-3] Default=YES State=UP PriorityTier=10 GraceTime=5
+PartitionName=main   Nodes=n[1-3] Default=YES State=UP PriorityTier=10 GraceTime=30
 PartitionName=urgent Nodes=n[1-3] State=UP PriorityTier=100
 """
 GRES_CONF = """
@@ -227,9 +227,9 @@ class PrivateSlurm:
                           lambda: f"{job_id} is {self.job(job_id)}\n{self.describe()}")
 
     def start_again_now(self, job_id):
-        """Slurm lets a requeued job wait for two minutes: not here."""
+        """Slurm lets a requeued job wait for two minutes: not here. Within the second in which its credential was revoked it would be refused."""
         self.wait_for_state(job_id, "PENDING")
-        self.ask("scontrol", "update", f"jobid={job_id}", "StartTime=now", check=True)
+        self.ask("scontrol", "update", f"jobid={job_id}", "StartTime=now+2", check=True)
 
     def processes_on(self, node):
         """Tasks of jobs on the node, and the step daemons above them."""
