@@ -41,7 +41,7 @@ class CommandLine(Sandbox):
         code, out, err = self.run_program("--help")
         self.assertEqual(code, 0, err)
         sentences = [line.split(None, 1)[1] for line in out.split("Subcommands:\n")[1].splitlines() if line.startswith("  ") and line[2] != " "]
-        self.assertEqual(len(sentences), 10)
+        self.assertEqual(len(sentences), 12)
         for sentence in sentences:
             self.assertTrue(sentence[0].islower() and not sentence.endswith("."), sentence)
 
