@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A submitted sweep reaches its end: at once, over the time limit, requeued in the middle, preempted, as a chain, and with a node gone."""
+import subprocess
 import unittest
 
-from slurm_case import SlurmCase, main, wait_until
+from slurm_case import PROGRAM, SlurmCase, main, wait_until
 
 
 class GoingOn(SlurmCase):
@@ -57,7 +58,8 @@ class GoingOn(SlurmCase):
     def test_preempted_before_anything_was_recorded_it_still_goes_on(self):
         self.sweep({"nodes": 3, "time": "5 min", "sbatch_args": ["--exclusive"]}, trials=3, seconds=6)
         job = self.submit_one()
-        wait_until(lambda: "running" in self.run_program("watch", "--once", "s.main.h5")[1], 30, self.job_log)
+        self.slurm.wait_for_state(job, "RUNNING")
+        wait_until(lambda: ", 3 running," in self.run_program("watch", "--once", "s.main.h5")[1], 30, self.job_log)
         self.assertEqual(self.recorded(), 0)
         urgent = self.slurm.ask("sbatch", "--parsable", "-p", "urgent", "-N3", "--exclusive", "-t5", "-o/dev/null", "--wrap=true",
                                 check=True).strip()
@@ -72,6 +74,42 @@ class GoingOn(SlurmCase):
         self.assertEqual(self.slurm.wait_for_state(job, "FAILED", "COMPLETED", within=30), "FAILED")
         self.assertEqual(self.slurm.job(job)["Restarts"], "0")
         self.assertIn("nothing was recorded in this start", self.job_log())
+
+    def test_watch_follows_a_sweep_and_cancel_ends_it_for_good(self):
+        self.sweep({"nodes": 1, "time": "5 min"}, trials=30, seconds=1)
+        job = self.submit_one()
+        with open(self.folder / "watched", "wb") as pictures:
+            watcher = subprocess.Popen([PROGRAM, "watch", "s.main.h5"], cwd=self.folder, env=self.environment(), stdout=pictures,
+                                       stdin=subprocess.DEVNULL)
+        self.wait_for_records(2)
+        code, picture, err = self.run_program("watch", "--once", "s.main.h5")
+        self.assertEqual(code, 0, err)
+        for words in (f"Slurm job {job}: RUNNING\n", " of 30 trials recorded, 1 running, ", "\nDevices\n", " running ", "\nNext\n",
+                      "all devices of type small are in use"):
+            self.assertIn(words, picture)
+        wait_until(lambda: "\nLargest batch so far\n" in self.run_program("watch", "--once", "s.main.h5")[1], 20)
+        code, out, err = self.run_program("cancel", "s.main.h5")
+        self.assertEqual((code, "asked to end" in out), (0, True), out + err)
+        self.assertEqual(self.slurm.wait_for_state(job, "FAILED", "COMPLETED"), "FAILED")
+        self.assertEqual((self.slurm.job(job)["ExitCode"], self.slurm.job(job)["Restarts"]), ("4:0", "0"), "stopped with work left")
+        self.assertIn("the sweep was cancelled: this job does not start again", self.job_log())
+        self.assertEqual(watcher.wait(30), 0, "watching ends with the sweep")
+        watched = (self.folder / "watched").read_text()
+        self.assertRegex(watched, rf"Slurm job {job}: (PENDING|RUNNING)")
+        self.assertIn("no sweep is running on this file\n", watched.rpartition("s.main.h5\n")[2])
+        self.assertEqual({row["outcome"] for row in self.rows("s.main.h5")}, {"completed"}, "what ran has ended well")
+        self.assertLess(len(self.rows("s.main.h5")), 30)
+
+    def test_scancel_ends_it_for_good(self):
+        self.sweep({"nodes": 1, "time": "5 min"}, trials=30, seconds=1)
+        job = self.submit_one()
+        self.wait_for_records(2)
+        self.slurm.ask("scancel", job, check=True)
+        self.slurm.wait_for_state(job, "CANCELLED")
+        wait_until(lambda: not self.slurm.ask("squeue", "-h").strip(), 20, self.slurm.describe)
+        self.assertEqual(self.slurm.job(job)["Restarts"], "0")
+        self.assertNotIn("asking Slurm", self.job_log())
+        self.assert_nothing_left_alive()
 
     def test_a_chain_under_mpirun_ends_the_sweep_where_requeue_is_forbidden(self):
         self.sweep({"nodes": 2, "time": "5 min", "launch": "mpirun", "when_time_is_up": "chain:3"}, trials=8, seconds=1,

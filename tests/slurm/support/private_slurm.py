@@ -181,8 +181,8 @@ class PrivateSlurm:
                if not name.startswith(("OMPI_", "PMIX_", "SLURM", "SBATCH_", "SRUN_"))}
         env.update(PATH=search_path(), SLURM_CONF=f"{self.folder}/slurm.conf", SLURM_TESTS_TAG=self.tag,
                    OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                   OMPI_MCA_rmaps_base_oversubscribe="1", **extra)
-        return env
+                   OMPI_MCA_rmaps_base_oversubscribe="1")
+        return {**env, **extra}
 
     def _start(self, name, where, *command):
         with open(self.folder / f"{name}.out", "ab") as out:

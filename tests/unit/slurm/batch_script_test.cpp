@@ -85,7 +85,7 @@ fi
 srun --no-kill --mpi=pmix --ntasks-per-node=1 --cpu-bind=none ${SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK} --container-image=bs.sqsh "${wrap[@]}" "$batchsweep" run "${sweep[@]}" "$@" &
 launcher=$!
 trap 'kill -USR1 $launcher' USR1  # the time is nearly up: nothing new starts
-trap 'kill -TERM $launcher' TERM
+trap 'ended=yes; kill -TERM $launcher' TERM  # scancel
 while wait $launcher; code=$?; kill -0 $launcher 2>/dev/null; do :; done
 trap - USR1 TERM
 
@@ -100,9 +100,13 @@ if ! grep -qsx "$SLURM_JOB_ID" "$results.slurm"; then
   echo "the sweep was cancelled: this job does not start again"
   exit $((code ? code : 4))
 fi
+preempted() { scontrol show job -o "$SLURM_JOB_ID" | grep -q ' PreemptTime=[0-9]'; }
+if [ -n "$ended" ] && ! preempted; then
+  echo "somebody has ended this job: it does not start again"
+  exit $((code ? code : 4))
+fi
 # A job that ends by itself counts as complete, so it must ask to start again. Without progress it would ask for ever; to be
 # preempted is not its fault.
-preempted() { scontrol show job -o "$SLURM_JOB_ID" | grep -q ' PreemptTime=[0-9]'; }
 if [ $# -gt 0 ] || [ "$(count --recorded)" -gt "$before" ] || preempted; then
   echo "asking Slurm to start job $SLURM_JOB_ID again"
   scontrol requeue "$SLURM_JOB_ID" && sleep 300  # Slurm ends this script
