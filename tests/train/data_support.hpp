@@ -29,6 +29,12 @@ inline std::unique_ptr<DataSource> open(const sweeps::TrialSpec& spec, std::uint
   return open_data({.spec = full, .seed = seed});
 }
 
+// As one of spec.world_size ranks.
+inline std::unique_ptr<DataSource> open_rank(const sweeps::TrialSpec& spec, std::int64_t rank) {
+  const sweeps::TrialSpec full = sweeps::with_defaults(spec);
+  return open_data({.spec = full, .seed = 1, .rank = rank});
+}
+
 // Of opening the data or of one of the first batches; "" where all went well.
 inline std::string message_of(const sweeps::TrialSpec& spec, int batches = 0) {
   try {

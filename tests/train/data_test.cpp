@@ -29,7 +29,7 @@ class TextFile {
 };
 
 TEST(SampleOrder, EveryEpochHoldsEverySampleOnceInAnotherOrder) {
-  SampleOrder order(100, 10, 1, "test");
+  SampleOrder order(100, {.batch_size = 10}, 1, "test");
   std::vector<std::int64_t> first, second;
   for (int i = 0; i < 100; ++i) first.push_back(order.next().sample);
   for (int i = 0; i < 100; ++i) second.push_back(order.next().sample);
@@ -40,7 +40,8 @@ TEST(SampleOrder, EveryEpochHoldsEverySampleOnceInAnotherOrder) {
 }
 
 TEST(SampleOrder, FollowsFromTheSeedAloneAndNotFromTheBatchSize) {
-  SampleOrder small(100, 1, 7, "test"), large(100, 50, 7, "test"), other(100, 1, 8, "test");
+  SampleOrder small(100, {.batch_size = 1}, 7, "test"), large(100, {.batch_size = 50}, 7, "test"),
+      other(100, {.batch_size = 1}, 8, "test");
   std::vector<std::int64_t> a, b, c;
   for (int i = 0; i < 150; ++i) {
     a.push_back(small.next().sample);
@@ -133,6 +134,53 @@ TEST(Synthetic, GivesTheSameResidentBatchAgain) {
   EXPECT_EQ(first.input.sizes(), at::IntArrayRef({2, 3, 224, 224}));
   EXPECT_EQ(open(spec_of("bert-tiny", "synthetic", 3))->next().input.sizes(),
             at::IntArrayRef({3, 128}));
+}
+
+TEST(Synthetic, AsksForAsManyTokensInEachSequence) {
+  const Batch batch = open(spec_of("bert-tiny", "synthetic", 4))->next();
+  const at::Tensor asked = batch.target.ne(kIgnored).sum(1);
+  EXPECT_TRUE(asked.eq(19).all().item<bool>()) << asked;  // 15 % of 128
+}
+
+// Batches of the ranks behind each other, over more than one epoch.
+void expect_that_ranks_see_what_one_would(sweeps::TrialSpec spec, int batches) {
+  constexpr std::int64_t kRanks = 4;
+  const auto whole = open(spec);
+  spec.batch_size /= kRanks;
+  spec.world_size = kRanks;
+  std::vector<std::unique_ptr<DataSource>> ranks;
+  for (std::int64_t rank = 0; rank < kRanks; ++rank) ranks.push_back(open_rank(spec, rank));
+  for (int i = 0; i < batches; ++i) {
+    const Batch expected = whole->next();
+    std::vector<at::Tensor> inputs, targets;
+    for (const auto& rank : ranks) {
+      const Batch batch = rank->next();
+      EXPECT_EQ(batch.samples, spec.batch_size);
+      inputs.push_back(batch.input);
+      targets.push_back(batch.target);
+    }
+    EXPECT_TRUE(at::equal(at::cat(inputs), expected.input)) << spec.data << " batch " << i;
+    EXPECT_TRUE(at::equal(at::cat(targets), expected.target)) << spec.data << " batch " << i;
+  }
+}
+
+TEST(Data, RanksSeeTogetherWhatOneRankWouldSee) {
+  const TextFile text(std::string(200, 'a') + std::string(200, 'b') + std::string(40, 'c'));
+  auto of_text = spec_of("bert-tiny", text.data(), 8);
+  of_text.sequence_length = 32;  // 13 sequences
+  expect_that_ranks_see_what_one_would(of_text, 5);
+  expect_that_ranks_see_what_one_would(spec_of("lenet", "fashion-mnist", 8), 3);
+  for (const char* model : {"lenet", "bert-tiny", "gpt2", "transformer_big"})
+    expect_that_ranks_see_what_one_would(spec_of(model, "synthetic", 8), 2);
+}
+
+TEST(Data, AllRanksTogetherMayTakeNoMoreThanThereIs) {
+  auto spec = spec_of("lenet", "fashion-mnist", 30'000);
+  spec.world_size = 2;
+  EXPECT_EQ(message_of(spec), "");
+  spec.world_size = 4;
+  EXPECT_THAT(message_of(spec),
+              testing::HasSubstr("batch size 120000 is more than all 60000 samples"));
 }
 
 TEST(Data, SaysWhatIsWrongAndWhatToDo) {

@@ -82,6 +82,21 @@ TEST(Images, AreNormalisedAndCarryTheClassOfTheirFolder) {
   EXPECT_EQ(reds, (std::multiset<std::int64_t>{0, 1, 2, 3, 20, 21, 22, 23}));  // each once
 }
 
+TEST(Images, RanksSeeTogetherWhatOneRankWouldSee) {
+  const Scratch files;
+  write_two_classes(files, 7, 1);
+  files.write("photos/cat/103.jpg", "no image");
+  auto spec = images_spec(files, 4);
+  const auto whole = open(spec);
+  spec.batch_size = spec.world_size = 2;
+  const auto first = open_rank(spec, 0), second = open_rank(spec, 1);
+  for (int i = 0; i < 8; ++i) {  // two epochs and more
+    const Batch expected = whole->next(), a = first->next(), b = second->next();
+    EXPECT_TRUE(at::equal(at::cat({a.input, b.input}), expected.input)) << i;
+    EXPECT_TRUE(at::equal(at::cat({a.target, b.target}), expected.target)) << i;
+  }
+}
+
 TEST(Images, ComeInTheModelsTypeFormatAndChannels) {
   const Scratch files;
   write_two_classes(files, 2);

@@ -13,6 +13,7 @@
 
 #include "sweeps/trial_spec.hpp"
 #include "worker/train/data/batch.hpp"
+#include "worker/train/data/sample_order.hpp"
 
 namespace batchsweep::train {
 
@@ -26,10 +27,16 @@ class DataSource {
 struct DataRequest {
   const sweeps::TrialSpec& spec;  // with its defaults filled in
   std::uint64_t seed = 0;
+  std::int64_t rank = 0;  // of spec.world_size
+  std::int64_t ranks_on_host = 1;
   c10::Device device = c10::Device(c10::kCPU);
   // Of images: the type of the model's weights and the trial's memory_format.
   c10::ScalarType type = c10::ScalarType::Float;
   c10::MemoryFormat format = c10::MemoryFormat::Contiguous;
+
+  [[nodiscard]] Share share() const {
+    return {.batch_size = spec.batch_size, .rank = rank, .world_size = spec.world_size};
+  }
 };
 
 // Throws TrialFailed where the data is missing, damaged, too small for the batch, or unfit for the

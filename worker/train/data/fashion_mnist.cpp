@@ -72,7 +72,7 @@ class FashionMnist final : public DataSource {
   FashionMnist(const DataRequest& request, std::int64_t channels)
       : images_(read_idx("train-images-idx3-ubyte.gz", 0x803, 3, kPixels)),
         labels_(read_idx("train-labels-idx1-ubyte.gz", 0x801, 1, 1)),
-        order_(static_cast<std::int64_t>(labels_.size()), request.spec.batch_size, request.seed,
+        order_(static_cast<std::int64_t>(labels_.size()), request.share(), request.seed,
                "fashion-mnist"),
         batch_size_(request.spec.batch_size),
         channels_(channels),

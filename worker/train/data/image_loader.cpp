@@ -34,7 +34,7 @@ std::int64_t slots_for(std::int64_t batch_size) {
 
 }  // namespace
 
-int decode_threads() {
+int decode_threads(std::int64_t ranks_on_host) {
   if (const char* given = std::getenv("BATCHSWEEP_DECODE_THREADS")) {
     const std::string_view text = given;
     int threads = 0;
@@ -50,7 +50,7 @@ int decode_threads() {
   const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0
                         ? CPU_COUNT(&allowed)
                         : static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cores - 1, 1, kMostThreads);
+  return std::clamp(cores / static_cast<int>(ranks_on_host) - 1, 1, kMostThreads);
 }
 
 // One thread's work. Holds the loader's mutex only to ask what comes next and to tell what became
@@ -70,7 +70,7 @@ class ImageLoader::Worker {
       const std::lock_guard lock(loader_.mutex_);
       Filling& filling = loader_.filling_of(*number);
       if (failure && !filling.failure) filling.failure = failure;
-      if (++filling.filled == loader_.plan_.batch_size) loader_.slot_full_.notify_one();
+      if (++filling.filled == loader_.plan_.share.batch_size) loader_.slot_full_.notify_one();
     }
   }
 
@@ -81,7 +81,7 @@ class ImageLoader::Worker {
       const auto slots = static_cast<std::int64_t>(loader_.ring_.size());
       // The batch given out last is still being looked at.
       const std::int64_t oldest = std::max<std::int64_t>(loader_.given_out_ - 1, 0);
-      return loader_.claimed_ / loader_.plan_.batch_size < oldest + slots;
+      return loader_.claimed_ / loader_.plan_.share.batch_size < oldest + slots;
     };
     loader_.slot_free_.wait(lock, [&] { return loader_.stop_ || free(); });
     if (loader_.stop_) return std::nullopt;
@@ -93,7 +93,8 @@ class ImageLoader::Worker {
     const auto images = static_cast<std::int64_t>(loader_.folder_.images.size());
     const std::int64_t tries = std::min(images, kJudgedFrom);
     for (std::int64_t i = 0; i < tries; ++i) {
-      const std::int64_t image = image_or_known_bad(number, number + i);
+      const std::int64_t image =
+          image_or_known_bad(number, loader_.plan_.share.number_of(number) + i);
       if (image < 0) continue;
       const std::string& path = loader_.folder_.images[static_cast<std::size_t>(image)].path;
       const auto problem = decoder_.read(path);
@@ -108,7 +109,7 @@ class ImageLoader::Worker {
     return fmt::format("{} of the images of {} in a row cannot be read", tries, loader_.plan_.what);
   }
 
-  // -1: known as bad, and noted.
+  // The image with that number in the trial; -1: known as bad, and noted.
   std::int64_t image_or_known_bad(std::int64_t place, std::int64_t number) {
     const std::lock_guard lock(loader_.mutex_);
     const std::int64_t image = loader_.image_at(number);
@@ -119,9 +120,10 @@ class ImageLoader::Worker {
 
   void write(std::int64_t number, std::int64_t image) {
     const ImagePlan& plan = loader_.plan_;
-    const std::int64_t row = number % plan.batch_size;
+    const std::int64_t row = number % plan.share.batch_size;
     const Slot& slot = loader_.filling_of(number).slot;
-    SmallRandom random(mixed_seed(~plan.seed, static_cast<std::uint64_t>(number)));
+    const std::int64_t in_trial = plan.share.number_of(number);
+    SmallRandom random(mixed_seed(~plan.seed, static_cast<std::uint64_t>(in_trial)));
     const Picture& picture = decoder_.picture();
     const PixelSize size{.height = picture.height, .width = picture.width};
     const Resampling view = plan.view == ImageView::kTraining
@@ -140,13 +142,15 @@ class ImageLoader::Worker {
 
 ImageLoader::ImageLoader(sweeps::ImageFolder folder, const ImagePlan& plan)
     : folder_(std::move(folder)), plan_(plan) {
-  check_batch_size(static_cast<std::int64_t>(folder_.images.size()), plan.batch_size, plan.what);
-  ring_.resize(static_cast<std::size_t>(slots_for(plan.batch_size)));
+  check_batch_size(static_cast<std::int64_t>(folder_.images.size()), plan.share.samples_of_all(),
+                   plan.what);
+  ring_.resize(static_cast<std::size_t>(slots_for(plan.share.batch_size)));
   for (Filling& filling : ring_) {
     const auto memory = at::TensorOptions().pinned_memory(plan.pinned);
-    filling.slot = {.pixels = at::empty({plan.batch_size, plan.size.height, plan.size.width, 3},
-                                        memory.dtype(at::kByte)),
-                    .labels = at::empty({plan.batch_size}, memory.dtype(at::kLong))};
+    filling.slot = {
+        .pixels = at::empty({plan.share.batch_size, plan.size.height, plan.size.width, 3},
+                            memory.dtype(at::kByte)),
+        .labels = at::empty({plan.share.batch_size}, memory.dtype(at::kLong))};
   }
   for (int i = 0; i < plan.threads; ++i) threads_.emplace_back([this] { Worker(*this).run(); });
 }
@@ -164,23 +168,23 @@ ImageLoader::~ImageLoader() {
 const ImageLoader::Slot& ImageLoader::next() {
   std::unique_lock lock(mutex_);
   if (given_out_ > 0) {  // the batch given out last is done with
-    Filling& last = filling_of((given_out_ - 1) * plan_.batch_size);
+    Filling& last = filling_of((given_out_ - 1) * plan_.share.batch_size);
     last.filled = 0;
     last.skipped.clear();
   }
-  Filling& filling = filling_of(given_out_ * plan_.batch_size);
+  Filling& filling = filling_of(given_out_ * plan_.share.batch_size);
   ++given_out_;
   slot_free_.notify_all();
-  slot_full_.wait(lock, [&] { return filling.filled == plan_.batch_size; });
+  slot_full_.wait(lock, [&] { return filling.filled == plan_.share.batch_size; });
   account_for(filling.skipped);
   if (filling.failure)
     throw TrialFailed(*filling.failure + (examples_.empty() ? "" : first_skipped()));
   return filling.slot;
 }
 
-// The slot that the image with that number in the trial goes into.
+// The slot that the rank's own image with that number goes into.
 ImageLoader::Filling& ImageLoader::filling_of(std::int64_t number) {
-  return ring_[static_cast<std::size_t>(number / plan_.batch_size) % ring_.size()];
+  return ring_[static_cast<std::size_t>(number / plan_.share.batch_size) % ring_.size()];
 }
 
 std::int64_t ImageLoader::image_at(std::int64_t number) {
@@ -205,7 +209,8 @@ void ImageLoader::account_for(const std::vector<Skipped>& skipped) {
     if (examples_.size() < kNamedInFailure) examples_.push_back(problem);
   }
   const auto images = static_cast<std::int64_t>(folder_.images.size());
-  read_ = std::min(images, read_ + plan_.batch_size + static_cast<std::int64_t>(skipped.size()));
+  read_ =
+      std::min(images, read_ + plan_.share.batch_size + static_cast<std::int64_t>(skipped.size()));
   const auto bad = static_cast<std::int64_t>(said_.size());
   if (read_ < std::min(images, kJudgedFrom) || bad * kMostSkippedOneIn <= read_) return;
   throw TrialFailed(

@@ -19,6 +19,7 @@
 
 #include "sweeps/image_folder.hpp"
 #include "worker/train/data/resample.hpp"
+#include "worker/train/data/sample_order.hpp"
 
 namespace batchsweep::train {
 
@@ -26,7 +27,7 @@ enum class ImageView { kTraining, kEvaluation };
 
 struct ImagePlan {
   std::string what;  // the folder, for messages
-  std::int64_t batch_size = 0;
+  Share share;
   PixelSize size;
   std::uint64_t seed = 0;
   ImageView view = ImageView::kTraining;
@@ -34,9 +35,10 @@ struct ImagePlan {
   bool pinned = false;  // memory that a GPU can copy from by itself
 };
 
-// BATCHSWEEP_DECODE_THREADS, else the cores that this process may use but one, 8 at most. Throws
-// TrialFailed where the variable is no number of threads.
-[[nodiscard]] int decode_threads();
+// BATCHSWEEP_DECODE_THREADS, else the cores that this process may use, shared with the trial's
+// other ranks on the host, but one, 8 at most. Throws TrialFailed where the variable is no number
+// of threads.
+[[nodiscard]] int decode_threads(std::int64_t ranks_on_host = 1);
 
 class ImageLoader {
  public:
@@ -56,7 +58,7 @@ class ImageLoader {
 
  private:
   struct Skipped {
-    std::int64_t number;  // of the place that it was meant for
+    std::int64_t number;  // of the rank's own place that it was meant for
     std::int64_t image;
     bool operator<(const Skipped& other) const { return number < other.number; }
   };

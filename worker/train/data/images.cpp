@@ -69,7 +69,7 @@ class Images final : public DataSource {
  public:
   Images(const DataRequest& request, sweeps::ImageFolder folder, const ImagePlan& plan,
          std::int64_t channels)
-      : batch_size_(plan.batch_size),
+      : batch_size_(plan.share.batch_size),
         channels_(channels),
         type_(request.type),
         format_(request.format),
@@ -153,11 +153,11 @@ std::unique_ptr<DataSource> open_images(const DataRequest& request) {
                                   *spec.num_classes, classes, spec.data));
   }
   const ImagePlan plan{.what = spec.data,
-                       .batch_size = spec.batch_size,
+                       .share = request.share(),
                        .size = {.height = static_cast<int>(*spec.image_height),
                                 .width = static_cast<int>(*spec.image_width)},
                        .seed = request.seed,
-                       .threads = decode_threads(),
+                       .threads = decode_threads(request.ranks_on_host),
                        .pinned = request.device.is_cuda()};
   const sweeps::ModelInfo* model = sweeps::model_of(spec);
   return std::make_unique<Images>(request, std::move(folder), plan,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/train/data/masked_tokens.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "worker/train/data/batch.hpp"
 #include "worker/train/data/sample_order.hpp"
 
@@ -21,19 +24,17 @@ std::int64_t shown_for(std::int64_t token, std::int64_t vocabulary, SmallRandom&
 void hide_tokens(std::span<std::int64_t> tokens, std::span<std::int64_t> targets,
                  std::int64_t vocabulary, std::uint64_t seed) {
   SmallRandom random(seed);
-  const std::size_t if_none = random.below(tokens.size());
-  const auto hide = [&](std::size_t i) {
-    targets[i] = tokens[i];
-    tokens[i] = shown_for(tokens[i], vocabulary, random);
-  };
-  std::size_t hidden = 0;
+  auto wanted =
+      static_cast<std::size_t>(std::llround(kHidden * static_cast<double>(tokens.size())));
+  wanted = std::max<std::size_t>(wanted, 1);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     targets[i] = kIgnored;
-    if (random.uniform() >= kHidden) continue;
-    hide(i);
-    ++hidden;
+    // So many of those that are left: each choice of tokens is equally likely.
+    if (random.below(tokens.size() - i) >= wanted) continue;
+    --wanted;
+    targets[i] = tokens[i];
+    tokens[i] = shown_for(tokens[i], vocabulary, random);
   }
-  if (hidden == 0) hide(if_none);
 }
 
 }  // namespace batchsweep::train

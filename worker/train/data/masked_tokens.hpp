@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masked language modelling (Devlin et al., 2018): of 15 % of the tokens the model must tell the
-// true one; 80 % of these it sees as [MASK], 10 % as a random token, 10 % as they are. At least one
-// a sequence, so that every loss is defined.
+// true one; 80 % of these it sees as [MASK], 10 % as a random token, 10 % as they are. As many in
+// each sequence, and at least one: so every loss is defined, and the mean over a batch is the mean
+// over the parts that several ranks have of it.
 #pragma once
 
 #include <cstdint>

@@ -41,15 +41,18 @@ void check_batch_size(std::int64_t samples, std::int64_t batch_size, std::string
       fmt::format("batch size {} is more than all {} samples of {}", batch_size, samples, what));
 }
 
-SampleOrder::SampleOrder(std::int64_t samples, std::int64_t batch_size, std::uint64_t seed,
+SampleOrder::SampleOrder(std::int64_t samples, const Share& share, std::uint64_t seed,
                          std::string_view what)
-    : samples_(samples), seed_(seed) {
-  check_batch_size(samples, batch_size, what);
+    : samples_(samples), share_(share), seed_(seed) {
+  check_batch_size(samples, share.samples_of_all(), what);
 }
 
 SampleOrder::Place SampleOrder::next() {
-  if (number_ % samples_ == 0) permutation_ = epoch_order(samples_, seed_, number_ / samples_);
-  const std::int64_t number = number_++;
+  const std::int64_t number = share_.number_of(taken_++);
+  if (number / samples_ != epoch_) {
+    epoch_ = number / samples_;
+    permutation_ = epoch_order(samples_, seed_, epoch_);
+  }
   return {.number = number, .sample = permutation_[static_cast<std::size_t>(number % samples_)]};
 }
 

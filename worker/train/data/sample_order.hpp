@@ -32,23 +32,37 @@ class SmallRandom {
 // Throws TrialFailed where a batch holds more than all samples; `what` names the data.
 void check_batch_size(std::int64_t samples, std::int64_t batch_size, std::string_view what);
 
+// What one rank works on: the ranks' batches stand behind each other, so that two ranks of batch 8
+// take together what one rank of batch 16 takes.
+struct Share {
+  std::int64_t batch_size = 1;
+  std::int64_t rank = 0, world_size = 1;
+
+  // The number within the trial of this rank's own sample, both counted from 0.
+  [[nodiscard]] std::int64_t number_of(std::int64_t own) const {
+    return (own / batch_size * world_size + rank) * batch_size + own % batch_size;
+  }
+  [[nodiscard]] std::int64_t samples_of_all() const { return batch_size * world_size; }
+};
+
 class SampleOrder {
  public:
-  // Throws as check_batch_size does.
-  SampleOrder(std::int64_t samples, std::int64_t batch_size, std::uint64_t seed,
-              std::string_view what);
+  // Throws as check_batch_size does, where the ranks' batches together hold more than all samples.
+  SampleOrder(std::int64_t samples, const Share& share, std::uint64_t seed, std::string_view what);
 
   struct Place {
-    std::int64_t number;  // counts on from 0 over all epochs
+    std::int64_t number;  // of the trial's, counting on over all epochs
     std::int64_t sample;  // of the data set
   };
   Place next();
 
  private:
   std::int64_t samples_;
+  Share share_;
   std::vector<std::int32_t> permutation_;
   std::uint64_t seed_;
-  std::int64_t number_ = 0;
+  std::int64_t taken_ = 0;   // by this rank
+  std::int64_t epoch_ = -1;  // of the permutation
 };
 
 }  // namespace batchsweep::train

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One random batch that stays on the device: the computation alone, no reading, no copying.
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+
+#include <functional>
 
 #include "sweeps/trial_defaults.hpp"
 #include "worker/train/data/data_source.hpp"
@@ -21,14 +24,22 @@ class ResidentBatch final : public DataSource {
   Batch batch_;
 };
 
-at::Tensor random_integers(std::int64_t from, std::int64_t below, at::IntArrayRef shape) {
-  return at::randint(from, below, shape, at::kLong);
+// Draws sample by sample, each from a generator of its own: what a sample is follows from the
+// trial's seed and its number alone, so that several ranks see what one would.
+void for_each_sample(const DataRequest& request,
+                     const std::function<void(std::int64_t, at::Generator&)>& draw) {
+  const Share share = request.share();
+  for (std::int64_t i = 0; i < share.batch_size; ++i) {
+    const auto number = static_cast<std::uint64_t>(share.number_of(i));
+    at::Generator random = at::detail::createCPUGenerator(mixed_seed(~request.seed, number));
+    draw(i, random);
+  }
 }
 
-std::vector<std::int64_t> batch_of(const sweeps::TrialSpec& spec,
-                                   std::vector<std::int64_t> sample) {
+at::Tensor empty_batch(const sweeps::TrialSpec& spec, std::vector<std::int64_t> sample,
+                       at::ScalarType type) {
   sample.insert(sample.begin(), spec.batch_size);
-  return sample;
+  return at::empty(sample, type);
 }
 
 Batch random_images(const DataRequest& request, std::int64_t channels) {
@@ -36,11 +47,15 @@ Batch random_images(const DataRequest& request, std::int64_t channels) {
   const bool script = !spec.input_shape.empty();
   const std::int64_t height = script ? 0 : *spec.image_height,
                      width = script ? 0 : *spec.image_width;
-  const auto images =
-      at::randn(batch_of(spec, script ? spec.input_shape : std::vector{channels, height, width}));
-  const auto targets = sweeps::task_of(spec) == sweeps::Task::kSegment
-                           ? random_integers(0, *spec.num_classes, {spec.batch_size, height, width})
-                           : random_integers(0, *spec.num_classes, {spec.batch_size});
+  const at::Tensor images = empty_batch(
+      spec, script ? spec.input_shape : std::vector{channels, height, width}, at::kFloat);
+  const bool of_pixels = sweeps::task_of(spec) == sweeps::Task::kSegment;
+  const at::Tensor targets = empty_batch(
+      spec, of_pixels ? std::vector{height, width} : std::vector<std::int64_t>(), at::kLong);
+  for_each_sample(request, [&](std::int64_t i, at::Generator& random) {
+    images[i].normal_(0, 1, random);
+    targets[i].random_(0, *spec.num_classes, random);
+  });
   const at::Tensor input = images.to(request.device, request.type);
   return {.input = input.dim() == 4 ? input.contiguous(request.format) : input,
           .target = targets.to(request.device),
@@ -52,41 +67,61 @@ Batch random_images(const DataRequest& request, std::int64_t channels) {
 void set_all_targets(const DataRequest& request, std::int64_t vocabulary, const at::Tensor& tokens,
                      const at::Tensor& targets) {
   const std::int64_t length = tokens.size(1);
+  const Share share = request.share();
   for (std::int64_t i = 0; i < tokens.size(0); ++i) {
     const auto row = [&](const at::Tensor& of) {
       return std::span(of.data_ptr<std::int64_t>() + i * length, static_cast<std::size_t>(length));
     };
     set_targets(sweeps::task_of(request.spec), row(tokens), row(targets), vocabulary,
-                mixed_seed(request.seed, static_cast<std::uint64_t>(i)));
+                mixed_seed(request.seed, static_cast<std::uint64_t>(share.number_of(i))));
   }
 }
 
 Batch random_tokens(const DataRequest& request, std::int64_t vocabulary) {
-  const std::int64_t batch = request.spec.batch_size, length = *request.spec.sequence_length;
+  const sweeps::TrialSpec& spec = request.spec;
+  const std::int64_t length = *spec.sequence_length;
   const std::int64_t first = kFirstByteToken < vocabulary ? kFirstByteToken : 0;
-  const auto tokens = random_integers(first, vocabulary, {batch, length});
-  at::Tensor targets;
-  switch (sweeps::task_of(request.spec)) {
+  const at::Tensor tokens = empty_batch(spec, {length}, at::kLong);
+  at::Tensor targets = at::empty_like(tokens);
+  std::int64_t from = first, below = vocabulary;
+  switch (sweeps::task_of(spec)) {
     case sweeps::Task::kClassify:
     case sweeps::Task::kSegment:
-      targets = random_integers(0, *request.spec.num_classes, {batch});
+      targets = empty_batch(spec, {}, at::kLong);
+      from = 0;
+      below = *spec.num_classes;
       break;
     case sweeps::Task::kAnswerSpan:
-      targets = std::get<0>(random_integers(0, length, {batch, 2}).sort(1));
+      targets = empty_batch(spec, {2}, at::kLong);
+      from = 0;
+      below = length;
       break;
     case sweeps::Task::kTranslate:
-      targets = random_integers(first, vocabulary, {batch, length});
+    case sweeps::Task::kMaskedTokens:
+    case sweeps::Task::kNextToken:
+      break;
+  }
+  for_each_sample(request, [&](std::int64_t i, at::Generator& random) {
+    tokens[i].random_(first, vocabulary, random);
+    targets[i].random_(from, below, random);
+  });
+  switch (sweeps::task_of(spec)) {
+    case sweeps::Task::kAnswerSpan:
+      targets = std::get<0>(targets.sort(1));
       break;
     case sweeps::Task::kMaskedTokens:
     case sweeps::Task::kNextToken:
-      targets = at::empty_like(tokens);
       set_all_targets(request, vocabulary, tokens, targets);
+      break;
+    case sweeps::Task::kClassify:
+    case sweeps::Task::kSegment:
+    case sweeps::Task::kTranslate:
       break;
   }
   return {.input = tokens.to(request.device),
           .target = targets.to(request.device),
-          .samples = batch,
-          .tokens = batch * length};
+          .samples = spec.batch_size,
+          .tokens = spec.batch_size * length};
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ class Tensors final : public DataSource {
         expected_(expected_of(request.spec)),
         what_(request.spec.data),
         batch_size_(request.spec.batch_size),
-        order_(checked_samples(), batch_size_, request.seed, what_),
+        order_(checked_samples(), request.share(), request.seed, what_),
         device_(request.device),
         type_(request.type),
         format_(request.format) {}

@@ -18,7 +18,7 @@ class TokenSequences final : public DataSource {
                  std::int64_t vocabulary)
       : store_(std::move(store)),
         length_(*request.spec.sequence_length),
-        order_(store_->size() / length_, request.spec.batch_size, request.seed,
+        order_(store_->size() / length_, request.share(), request.seed,
                fmt::format("{} ({} tokens in sequences of {})", request.spec.data, store_->size(),
                            length_)),
         task_(sweeps::task_of(request.spec)),
