@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "orchestrator/core.hpp"
 
+#include <ranges>
+#include <set>
 #include <utility>
 
 #include "base/check.hpp"
@@ -10,8 +12,7 @@ namespace batchsweep::orchestrator {
 namespace {
 
 SchedulerOptions scheduler_options(const sweeps::SweepSpec& sweep) {
-  // Trials over several hosts are played only, until there is a rendezvous over the network.
-  return {.order = sweep.order, .seed = sweep.seed, .over_hosts = sweep.rehearsal.has_value()};
+  return {.order = sweep.order, .seed = sweep.seed, .over_hosts = true};
 }
 
 }  // namespace
@@ -121,6 +122,17 @@ void Core::State::on(protocol::PeerId agent, const protocol::RankEnded& message)
   if (rank.agent == agent && !rank.ended) rank_ended(found->second, message);
 }
 
+// The other ranks are told through their agents, whether they share rank 0's host or not.
+void Core::State::on(protocol::PeerId agent, const protocol::RendezvousOpened& message) {
+  const auto found = attempts.find(message.key);
+  if (found == attempts.end() || found->second.ranks.front().agent != agent) return;
+  std::set<protocol::PeerId> told;
+  for (const RankState& rank : found->second.ranks | std::views::drop(1)) {
+    if (cluster.alive(rank.agent) && told.insert(rank.agent).second)
+      send(rank.agent, protocol::Meet{message.key, message.at});
+  }
+}
+
 void Core::State::on(const Tick&) {
   if (!open) open_if_complete();
   if (!open) return;
@@ -170,7 +182,7 @@ void Core::State::request_stop(Stop wanted) {
 }
 
 void Core::State::send(protocol::PeerId agent, protocol::OrchestratorMessage message) {
-  out.push_back(Send{agent, std::move(message)});
+  out.emplace_back(std::in_place_type<Send>, agent, std::move(message));
 }
 
 void Core::State::say(std::string text) { out.push_back(Say{std::move(text)}); }

@@ -55,8 +55,8 @@ void Core::State::decide(KindOfTrial& kind, KindId id) {
     kind.why = fmt::format("no device of type {} here", kind.needs.gpu);
   } else if (!scheduler.could_hold(id)) {
     kind.fate = Fate::kAbsent;
-    kind.why = fmt::format("{} x {} for one trial are more than {} can hold", kind.needs.world_size,
-                           kind.needs.gpu, sweep.rehearsal ? "this cluster" : "a host here");
+    kind.why = fmt::format("{} x {} for one trial are more than this cluster can hold",
+                           kind.needs.world_size, kind.needs.gpu);
   } else if (std::optional<std::string> why = why_unsupported(kind.precision, device->offer)) {
     kind.fate = Fate::kUnsupported;
     kind.why = *std::move(why);

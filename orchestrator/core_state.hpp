@@ -73,6 +73,7 @@ struct Core::State {
   void on(protocol::PeerId agent, const protocol::Beat& message);
   void on(protocol::PeerId agent, const protocol::RankProgress& message);
   void on(protocol::PeerId agent, const protocol::RankEnded& message);
+  void on(protocol::PeerId agent, const protocol::RendezvousOpened& message);
   void request_stop(Stop wanted);
   void send(protocol::PeerId agent, protocol::OrchestratorMessage message);
   void say(std::string text);

@@ -19,13 +19,11 @@ struct NotYet {
 // In the order of names.
 constexpr auto kNotYet = std::to_array<NotYet>({
     {"adaptive", "a number", true},  // of timed_steps
-    {"cluster", "", true},
-    {"largest", "numbers", true},  // of batch_size
+    {"largest", "numbers", true},    // of batch_size
     {"num_nodes", "min", true},
     {"placement", "any", true},
     {"precision", "fp32,tf32,bf16,fp16,bf16-true"},
     {"prices", "", true},
-    {"world_size", "1"},
 });
 
 bool is_available(std::string_view patterns, std::string_view value) {

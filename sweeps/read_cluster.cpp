@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// [cluster] and [prices]: read and checked whole. Nothing acts on them yet, so a sweep file that
-// holds them is refused.
+// [cluster] and [prices]: read and checked whole. Nothing acts on [prices] yet, so a sweep file that
+// holds it is refused.
 #include <fmt/format.h>
 
 #include "sweeps/gpu_catalogue.hpp"
@@ -33,12 +33,11 @@ void read_prices(TableReader& document, MachineIn file, ReadContext& context) {
     refuse_not_yet("prices", "", context.rehearsal, prices->place(), "prices", context.findings);
 }
 
-void read_cluster(TableReader& document, SweepSpec& sweep, ReadContext& context) {
+void read_cluster(TableReader& document, SweepSpec& sweep, ReadContext&) {
   auto cluster = document.table("cluster");
   if (!cluster) return;
   if (const auto interface = cluster->name("interface")) sweep.cluster_interface = *interface;
   cluster->refuse_unknown_keys();
-  refuse_not_yet("cluster", "", context.rehearsal, cluster->place(), "cluster", context.findings);
 }
 
 }  // namespace batchsweep::sweeps

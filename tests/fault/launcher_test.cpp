@@ -107,6 +107,22 @@ TEST(ProcessLauncher, PassesTheInputHoweverLong) {
   EXPECT_EQ(finish(*deaf).exit_code, 0);
 }
 
+TEST(ProcessLauncher, KeepsTheInputOpenForASecondLineWhereOneIsToCome) {
+  const auto launcher = make_process_launcher();
+  LaunchRequest request =
+      shell("read -r one; echo $one; read -r two; echo $two; read -r three || echo end");
+  request.second_line = true;
+  const auto process = launcher->launch(request);
+  EXPECT_TRUE(eventually([&] {
+    (void)process->take_event_lines();
+    return process->output() == "{}\n";
+  }));
+  process->give_line("second");
+  finish(*process);
+  EXPECT_EQ(process->output(), "{}\nsecond\nend\n");
+  process->give_line("third, to nobody");
+}
+
 TEST(ProcessLauncher, KeepsHeadAndTailOfALongOutput) {
   const auto launcher = make_process_launcher();
   const auto process = launcher->launch(shell("echo first; seq 1000000 1200000; echo last >&2"));

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "worker/agent/network.hpp"
 #include "worker/agent/rank_run.hpp"
 #include "worker/protocol/trial_input.hpp"
 
@@ -30,6 +31,8 @@ std::string input_line(const StartRanks& start, const RankLaunch& launch,
   input["attempt"] = start.key.attempt;
   input["rank"] = launch.rank;
   input["local_rank"] = launch.local_rank;
+  input["local_world_size"] = launch.local_world_size;
+  if (start.network) input["network"] = to_json(find_network(*start.network));
   input["device"] = to_json(protocol::TrialDevice{
       .kind = device.kind,
       .type = device.type,
@@ -75,6 +78,7 @@ AgentConfig make_agent_config(const std::string& build_id, const FoundHost& host
           .host = host.record,
           .devices = std::move(devices),
           .notices = host.notices,
+          .addresses = own_addresses(),
           .trial_program = find_program(own_program, "batchsweep-trial"),
           .player_program = find_program(own_program, "batchsweep-player"),
           .environment = scrubbed(own_environment())};
@@ -114,6 +118,12 @@ struct Agent::State {
     for (auto& run : runs) {
       if (run->place().key == kill.key && !run->reported())
         run->kill("killed by the orchestrator", now);
+    }
+  }
+  void on(const protocol::Meet& meet, Instant) {
+    for (auto& run : runs) {
+      if (run->place().key == meet.key && run->place().launch.rank != 0 && !run->reported())
+        run->meet(meet.at);
     }
   }
   void on(const StartRanks& start, Instant now) {
@@ -167,6 +177,7 @@ struct Agent::State {
     LaunchRequest request{
         .command = start.command,
         .input_line = input_line(start, launch, offer),
+        .second_line = start.network && launch.rank != 0,
         .attempt_tag = fmt::format("{}:{}", file_id, to_text(start.key)),
         .env = start.env,
         .visible_devices = offer.kind == sweeps::DeviceKind::kCuda ? offer.uuid : ""};
@@ -197,7 +208,9 @@ struct Agent::State {
         (void)run->retry_kill();
         continue;
       }
-      if (auto ended = run->advance(now, config.kill_grace_s)) {
+      auto ended = run->advance(now, config.kill_grace_s);
+      if (const auto opened = run->take_rendezvous()) say(*opened);
+      if (ended) {
         say(std::move(*ended));
       } else if (auto progress = run->progress(now)) {
         say(*progress);
@@ -223,7 +236,8 @@ protocol::AgentMessage Agent::start(Instant now) {
   return protocol::Register{.build_id = state_->config.build_id,
                             .host = state_->config.host,
                             .devices = state_->config.devices,
-                            .notices = state_->config.notices};
+                            .notices = state_->config.notices,
+                            .addresses = state_->config.addresses};
 }
 
 void Agent::handle(const protocol::OrchestratorMessage& message, Instant now) {

@@ -22,6 +22,7 @@ struct AgentConfig {
   results::HostRecord host;
   std::vector<protocol::DeviceOffer> devices;
   std::vector<std::string> notices;
+  std::vector<std::string> addresses;  // of the host, without its loopback
   double kill_grace_s =
       2;  // a process that SIGKILL does not end by then is given up, and its device with it
   double welcome_wait_s =

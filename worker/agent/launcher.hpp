@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -17,6 +18,7 @@ namespace batchsweep::agent {
 struct LaunchRequest {
   std::vector<std::string> command;
   std::string input_line;  // written to standard input, with newline; then closed
+  bool second_line = false;  // it stays open for Process::give_line
   std::string attempt_tag;  // BATCHSWEEP_ATTEMPT: "<file id>:<trial>:<repeat>:<n>"
   std::map<std::string, std::string> env;  // on top of the scrubbed environment
   std::string visible_devices;             // CUDA_VISIBLE_DEVICES; "" = none visible
@@ -42,6 +44,8 @@ class Process {
   // Non-blocking; nullopt while it lives. Ask for the last events after it. Once it has a status, descendants are hunted down by
   // kill_tree.
   [[nodiscard]] virtual std::optional<ExitStatus> poll_exit() = 0;
+  // Its second line of standard input, with newline; then that is closed. Whether anybody reads it shows otherwise.
+  virtual void give_line(std::string_view) {}
   // SIGKILL to the process group and everything that descends from it or carries its tag; true when nothing is left.
   virtual bool kill_tree() = 0;
   // First and last 32 KiB of stdout and stderr.

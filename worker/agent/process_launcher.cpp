@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -51,6 +52,22 @@ UniqueFd input_file(std::string_view line) {
   return file;
 }
 
+// The same for a process that is told more later: the first line lies in the pipe, and the end to
+// write the second into stays here.
+Pipe input_pipe(std::string_view line) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot make a pipe", errno);
+  Pipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  fcntl(pipe.write.get(), F_SETFL, O_NONBLOCK);
+  constexpr std::size_t kUsual = 64 * 1024;
+  if (line.size() >= kUsual)
+    fcntl(pipe.write.get(), F_SETPIPE_SZ, static_cast<int>(line.size()) + 1);
+  const std::string bytes = std::string(line) + '\n';
+  if (write(pipe.write.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    throw IoError("the trial's input does not fit into a pipe");
+  return pipe;
+}
+
 std::string found_on_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return name;
   const char* path = std::getenv("PATH");
@@ -86,12 +103,14 @@ class TempFolder {
 
 class RealProcess final : public Process {
  public:
-  RealProcess(std::shared_ptr<Family> family, Spawned spawned, std::string tag, UniqueFd events,
-              UniqueFd output, std::unique_ptr<TempFolder> temp, double own_rss_bytes)
+  RealProcess(std::shared_ptr<Family> family, Spawned spawned, std::string tag, UniqueFd input,
+              UniqueFd events, UniqueFd output, std::unique_ptr<TempFolder> temp,
+              double own_rss_bytes)
       : family_(std::move(family)),
         pid_(spawned.pid),
         pidfd_(std::move(spawned.pidfd)),
         tag_(std::move(tag)),
+        input_(std::move(input)),
         events_(std::move(events)),
         output_(std::move(output)),
         temp_(std::move(temp)),
@@ -136,6 +155,13 @@ class RealProcess final : public Process {
   }
   [[nodiscard]] std::string partial_line() const override { return pending_; }
   [[nodiscard]] std::string output() const override { return kept_.text(); }
+
+  void give_line(std::string_view line) override {
+    const std::string bytes = std::string(line) + '\n';
+    if (input_ && write(input_.get(), bytes.data(), bytes.size()) < 0)
+      log_warn("process {} does not read its second line: {}", pid_, std::strerror(errno));
+    input_.reset();
+  }
 
   [[nodiscard]] std::optional<ExitStatus> poll_exit() override {
     if (status_) return status_;
@@ -210,6 +236,7 @@ class RealProcess final : public Process {
   pid_t pid_;
   UniqueFd pidfd_;
   std::string tag_;
+  UniqueFd input_;  // open until the second line
   UniqueFd events_, output_;
   std::unique_ptr<TempFolder> temp_;
   double own_rss_bytes_;
@@ -240,19 +267,20 @@ class ProcessLauncher final : public Launcher {
   [[nodiscard]] std::unique_ptr<Process> launch(const LaunchRequest& request) override {
     if (request.command.empty()) throw IoError("cannot start a trial: its command is empty");
     Pipe events = make_pipe(), output = make_pipe();
-    const UniqueFd input = input_file(request.input_line);
+    Pipe input = request.second_line ? input_pipe(request.input_line)
+                                     : Pipe{input_file(request.input_line), UniqueFd()};
     auto temp = std::make_unique<TempFolder>(next_temp_folder());
     SpawnRequest spawn_request{.program = found_on_path(request.command.front()),
                                .arguments = request.command,
                                .environment = environment_for(request, temp->path()),
-                               .standard_input = input.get(),
+                               .standard_input = input.read.get(),
                                .output = output.write.get(),
                                .events = events.write.get()};
     family_->oom().refresh();
     Spawned spawned = spawn(spawn_request);
-    return std::make_unique<RealProcess>(family_, std::move(spawned), request.attempt_tag,
-                                         std::move(events.read), std::move(output.read),
-                                         std::move(temp), own_peak_rss_bytes());
+    return std::make_unique<RealProcess>(
+        family_, std::move(spawned), request.attempt_tag, std::move(input.write),
+        std::move(events.read), std::move(output.read), std::move(temp), own_peak_rss_bytes());
   }
 
   void tend() override { family_->tend(); }

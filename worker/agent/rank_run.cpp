@@ -98,6 +98,16 @@ void RankRun::kill(std::string_view why, Instant now) {
   if (!status_) gone_ = process_->kill_tree();
 }
 
+std::optional<protocol::RendezvousOpened> RankRun::take_rendezvous() {
+  if (told_rendezvous_ || !watch_.rendezvous()) return std::nullopt;
+  told_rendezvous_ = true;
+  return protocol::RendezvousOpened{place_.key, *watch_.rendezvous()};
+}
+
+void RankRun::meet(const protocol::Rendezvous& at) {
+  process_->give_line(protocol::rendezvous_line(at));
+}
+
 std::optional<protocol::RankProgress> RankRun::progress(Instant now) {
   const std::pair current{watch_.phase(), watch_.finished_steps()};
   if (now - last_progress_ < seconds(1) || current == told_) return std::nullopt;

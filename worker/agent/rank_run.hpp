@@ -33,6 +33,9 @@ class RankRun {
   [[nodiscard]] std::optional<protocol::RankEnded> advance(Instant now, double kill_grace_s);
   // SIGKILL to all of it at once.
   void kill(std::string_view why, Instant now);
+  // Once, when rank 0 of several waits for the others.
+  [[nodiscard]] std::optional<protocol::RendezvousOpened> take_rendezvous();
+  void meet(const protocol::Rendezvous& at);
   // Thinned out to one a second.
   [[nodiscard]] std::optional<protocol::RankProgress> progress(Instant now);
 
@@ -57,6 +60,7 @@ class RankRun {
   TrialWatch watch_;
   Instant last_progress_;
   std::pair<results::Phase, std::int64_t> told_{};
+  bool told_rendezvous_ = false;
   std::optional<Instant> killing_since_;
   std::optional<ExitStatus> status_;
   bool gone_ = false, reported_ = false;

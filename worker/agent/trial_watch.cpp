@@ -85,6 +85,11 @@ void TrialWatch::accept(const protocol::PhaseBegan& began) {
   phase_ = began.phase;
 }
 
+void TrialWatch::accept(const protocol::Rendezvous& rendezvous) {
+  if (rendezvous_) return breach("the trial program opened a second rendezvous");
+  rendezvous_ = rendezvous;
+}
+
 void TrialWatch::accept(const protocol::StepDone& done) {
   // Numbers may jump: lines are dropped when the pipe is full.
   if (done.step <= finished_steps_) {

@@ -39,6 +39,9 @@ class TrialWatch {
   [[nodiscard]] results::Phase phase() const { return phase_; }
   [[nodiscard]] std::int64_t finished_steps() const { return finished_steps_; }
   [[nodiscard]] const std::optional<protocol::Hello>& hello() const { return hello_; }
+  [[nodiscard]] const std::optional<protocol::Rendezvous>& rendezvous() const {
+    return rendezvous_;
+  }
   [[nodiscard]] const results::RankRecord& measured() const { return measured_; }
   // As the ending reported them, else those of the step events.
   [[nodiscard]] results::StepTimes steps() const;
@@ -46,6 +49,7 @@ class TrialWatch {
  private:
   void accept(const protocol::Hello& hello);
   void accept(const protocol::PhaseBegan& began);
+  void accept(const protocol::Rendezvous& rendezvous);
   void accept(const protocol::StepDone& done);
   void accept(const protocol::Result& result);
   void accept(const protocol::Ending& ending);
@@ -63,6 +67,7 @@ class TrialWatch {
   std::int64_t finished_steps_ = 0;
   results::StepTimes seen_;
   std::optional<protocol::Hello> hello_;
+  std::optional<protocol::Rendezvous> rendezvous_;
   bool has_result_ = false;
   std::optional<protocol::Evidence> ending_;  // by its own account
   std::optional<protocol::Evidence> fault_;

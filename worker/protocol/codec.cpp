@@ -45,9 +45,17 @@ void members(A& archive, T& d) {
           d.driver_version);
   archive(d.memory_bytes, d.cap_bytes, d.reserve_bytes, d.limit_bytes, d.threads, d.emulated);
 }
+template <class A, Of<Rendezvous> T>
+void members(A& archive, T& r) {
+  archive(r.host, r.port);
+}
+template <class A, Of<GroupNetwork> T>
+void members(A& archive, T& n) {
+  archive(n.over_hosts, n.interface, n.towards);
+}
 template <class A, Of<Register> T>
 void members(A& archive, T& m) {
-  archive(m.protocol_version, m.build_id, m.host, m.devices, m.notices);
+  archive(m.protocol_version, m.build_id, m.host, m.devices, m.notices, m.addresses);
 }
 template <class A, Of<Beat> T>
 void members(A&, T&) {}
@@ -60,6 +68,10 @@ void members(A& archive, T& m) {
   archive(m.key, m.rank, m.evidence, m.measured, m.steps, m.software, m.precision_native,
           m.execution, m.log);
 }
+template <class A, Of<RendezvousOpened> T>
+void members(A& archive, T& m) {
+  archive(m.key, m.at);
+}
 template <class A, Of<Configure> T>
 void members(A& archive, T& m) {
   archive(m.protocol_version, m.build_id, m.devices, m.rehearsal, m.program);
@@ -70,15 +82,19 @@ void members(A& archive, T& m) {
 }
 template <class A, Of<RankLaunch> T>
 void members(A& archive, T& r) {
-  archive(r.rank, r.local_rank, r.device);
+  archive(r.rank, r.local_rank, r.local_world_size, r.device);
 }
 template <class A, Of<StartRanks> T>
 void members(A& archive, T& m) {
-  archive(m.key, m.ranks, m.command, m.player, m.input, m.env, m.limits);
+  archive(m.key, m.ranks, m.command, m.player, m.input, m.env, m.limits, m.network);
 }
 template <class A, Of<KillAttempt> T>
 void members(A& archive, T& m) {
   archive(m.key);
+}
+template <class A, Of<Meet> T>
+void members(A& archive, T& m) {
+  archive(m.key, m.at);
 }
 template <class A, Of<Shutdown> T>
 void members(A&, T&) {}

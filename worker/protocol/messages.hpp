@@ -16,10 +16,11 @@
 #include "sweeps/trial_spec.hpp"
 #include "worker/protocol/evidence.hpp"
 #include "worker/protocol/transport.hpp"
+#include "worker/protocol/trial_events.hpp"
 
 namespace batchsweep::protocol {
 
-inline constexpr int kProtocolVersion = 2;  // bump with any change of a message
+inline constexpr int kProtocolVersion = 3;  // bump with any change of a message
 
 // One execution of one (trial, repeat).
 struct AttemptKey {
@@ -54,6 +55,7 @@ struct Register {
   results::HostRecord host;
   std::vector<DeviceOffer> devices;
   std::vector<std::string> notices;  // leftovers killed, devices not clean, ...
+  std::vector<std::string> addresses;  // of the host, without its loopback
   bool operator==(const Register&) const = default;
 };
 struct Beat {
@@ -66,6 +68,12 @@ struct RankProgress {
   results::Phase phase = results::Phase::kLaunch;
   std::int64_t step = 0;  // finished steps
   bool operator==(const RankProgress&) const = default;
+};
+// Rank 0 of an attempt waits there for the others.
+struct RendezvousOpened {
+  AttemptKey key;
+  Rendezvous at;
+  bool operator==(const RendezvousOpened&) const = default;
 };
 // One rank's process has ended (or never started): its evidence and what it measured.
 struct RankEnded {
@@ -80,7 +88,7 @@ struct RankEnded {
   std::string log;                   // head and tail of stdout and stderr, for people
   bool operator==(const RankEnded&) const = default;
 };
-using AgentMessage = std::variant<Register, Beat, RankProgress, RankEnded>;
+using AgentMessage = std::variant<Register, Beat, RankProgress, RankEnded, RendezvousOpened>;
 
 // ---- orchestrator -> agent
 // The first message to every process: only the orchestrator reads the sweep file. The process takes stock, makes its offers
@@ -100,9 +108,16 @@ struct Welcome {
   bool operator==(const Welcome&) const = default;
 };
 struct RankLaunch {
-  std::int64_t rank = 0, local_rank = 0;
+  std::int64_t rank = 0, local_rank = 0, local_world_size = 1;
   int device = 0;  // DeviceOffer::index
   bool operator==(const RankLaunch&) const = default;
+};
+// How the ranks of an attempt reach each other.
+struct GroupNetwork {
+  bool over_hosts = false;           // false: over the loopback of their one host
+  std::string interface;             // [cluster] interface; "": the one with the route towards these
+  std::vector<std::string> towards;  // addresses of the orchestrator's host
+  bool operator==(const GroupNetwork&) const = default;
 };
 // Start these ranks of an attempt. The agent writes one line to each process's standard input: `input` with rank, local_rank, device
 // and attempt filled in (docs/trial_protocol.md).
@@ -114,7 +129,14 @@ struct StartRanks {
   Json input;  // TrialInput without the rank's part; in a rehearsal input["play"] is an array: the agent takes the rank's own
   std::map<std::string, std::string> env;
   sweeps::TrialLimits limits;
+  std::optional<GroupNetwork> network;  // of several ranks that talk to each other: a Meet will follow
   bool operator==(const StartRanks&) const = default;
+};
+// Rank 0 is there: told to the processes of the other ranks.
+struct Meet {
+  AttemptKey key;
+  Rendezvous at;
+  bool operator==(const Meet&) const = default;
 };
 struct KillAttempt {
   AttemptKey key;
@@ -123,6 +145,6 @@ struct KillAttempt {
 struct Shutdown {  // kill what runs, answer nothing more, rest
   bool operator==(const Shutdown&) const = default;
 };
-using OrchestratorMessage = std::variant<Configure, Welcome, Beat, StartRanks, KillAttempt, Shutdown>;
+using OrchestratorMessage = std::variant<Configure, Welcome, Beat, StartRanks, KillAttempt, Shutdown, Meet>;
 
 }  // namespace batchsweep::protocol

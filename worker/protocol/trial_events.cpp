@@ -118,6 +118,17 @@ Json to_json(const Hello& hello) {
 Json to_json(const PhaseBegan& began) {
   return {{"event", "phase"}, {"phase", to_text(began.phase)}};
 }
+Json place_to_json(const Rendezvous& rendezvous) {
+  return {{"host", rendezvous.host}, {"port", rendezvous.port}};
+}
+Rendezvous place_from_json(const Json& json) {
+  return {.host = json.at("host").get<std::string>(), .port = json.at("port").get<std::uint16_t>()};
+}
+Json to_json(const Rendezvous& rendezvous) {
+  Json json = place_to_json(rendezvous);
+  json["event"] = "rendezvous";
+  return json;
+}
 Json to_json(const StepDone& done) {
   Json json = {{"event", "step"}, {"step", done.step}, {"time_s", done.time_s}};
   put(json, "loss", done.loss);
@@ -176,6 +187,7 @@ TrialEvent from_json(const Json& json) {
     return hello;
   }
   if (event == "phase") return PhaseBegan{enum_from<results::Phase>(json, "phase")};
+  if (event == "rendezvous") return place_from_json(json);
   if (event == "step") {
     StepDone done{json.at("step").get<std::int64_t>(), number_or_nan(json.at("time_s")),
                   std::nullopt};
@@ -203,6 +215,18 @@ TrialEvent from_json(const Json& json) {
 
 std::string encode_line(const TrialEvent& event) {
   return std::visit([](const auto& e) { return dump(to_json(e)) + '\n'; }, event);
+}
+
+std::string rendezvous_line(const Rendezvous& rendezvous) {
+  return dump(Json{{"rendezvous", place_to_json(rendezvous)}});
+}
+
+Rendezvous read_rendezvous_line(std::string_view line) {
+  try {
+    return place_from_json(Json::parse(line).at("rendezvous"));
+  } catch (const Json::exception&) {
+    throw ProtocolError(fmt::format("not a rendezvous: {}", quoted(line)));
+  }
 }
 
 TrialEvent decode_line(std::string_view line) {

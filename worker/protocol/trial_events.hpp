@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a trial process says, one JSON object a line, on the descriptor in BATCHSWEEP_EVENT_FD (docs/trial_protocol.md).
-// Order: hello, phase setup, phase warmup, step..., phase timed, step..., phase teardown, then exactly one ending: result, out_of_memory,
+// Order: hello, phase setup, (rank 0 of several: rendezvous,) phase warmup, step..., phase timed, step..., phase teardown, then exactly one ending: result, out_of_memory,
 // host_out_of_memory, failed, diverged, skipped or lost_peer.
 #pragma once
 
@@ -26,6 +26,13 @@ struct PhaseBegan {
   results::Phase phase = results::Phase::kSetup;
   bool operator==(const PhaseBegan&) const = default;
 };
+// Rank 0 of a trial of several ranks opened its store there: the others are told by a second line
+// on their standard input.
+struct Rendezvous {
+  std::string host;
+  std::uint16_t port = 0;
+  bool operator==(const Rendezvous&) const = default;
+};
 struct StepDone {
   std::int64_t step = 0;  // from 1, warm-up counted
   double time_s = 0;
@@ -45,10 +52,15 @@ struct Ending {
   results::StepTimes steps;
   bool operator==(const Ending&) const = default;
 };
-using TrialEvent = std::variant<Hello, PhaseBegan, StepDone, Result, Ending>;
+using TrialEvent = std::variant<Hello, PhaseBegan, Rendezvous, StepDone, Result, Ending>;
 
 [[nodiscard]] std::string encode_line(const TrialEvent& event);  // with its newline
 // Throws ProtocolError that quotes the line (shortened).
 [[nodiscard]] TrialEvent decode_line(std::string_view line);
+
+// The second line on standard input, without its newline.
+[[nodiscard]] std::string rendezvous_line(const Rendezvous& rendezvous);
+// Throws ProtocolError.
+[[nodiscard]] Rendezvous read_rendezvous_line(std::string_view line);
 
 }  // namespace batchsweep::protocol

@@ -37,6 +37,10 @@ Json to_json(const TrialDevice& device) {
   return json;
 }
 
+Json to_json(const TrialNetwork& network) {
+  return {{"address", network.address}, {"interface", network.interface}};
+}
+
 Json to_json(const TrialInput& input) {
   Json json = {{"protocol", input.protocol},
                {"trial_id", input.trial_id},
@@ -46,7 +50,9 @@ Json to_json(const TrialInput& input) {
                {"spec", sweeps::to_json(input.spec)},
                {"rank", input.rank},
                {"local_rank", input.local_rank},
+               {"local_world_size", input.local_world_size},
                {"device", to_json(input.device)}};
+  if (input.network) json["network"] = to_json(*input.network);
   if (input.play) json["play"] = sweeps::to_json(*input.play);
   return json;
 }
@@ -66,6 +72,12 @@ TrialInput trial_input_from_json(const Json& json) {
     input.spec = sweeps::trial_spec_from_json(json.at("spec"));
     read(json, "rank", input.rank);
     read(json, "local_rank", input.local_rank);
+    read(json, "local_world_size", input.local_world_size);
+    if (const auto network = json.find("network"); network != json.end()) {
+      input.network.emplace();
+      read(*network, "address", input.network->address);
+      read(*network, "interface", input.network->interface);
+    }
     input.device = trial_device_from_json(json.at("device"));
     if (const auto play = json.find("play"); play != json.end()) {
       input.play = sweeps::play_script_from_json(*play);

@@ -21,19 +21,28 @@ struct TrialDevice {
   bool operator==(const TrialDevice&) const = default;
 };
 
+// Where this rank's host can be reached by the trial's other ranks.
+struct TrialNetwork {
+  std::string address;    // "127.0.0.1" where all ranks are on one host
+  std::string interface;  // that has it
+  bool operator==(const TrialNetwork&) const = default;
+};
+
 struct TrialInput {
   int protocol = 1;
   std::string trial_id;
   std::int64_t repeat = 0, attempt = 1;
   std::uint64_t seed = 0;  // sweeps::trial_seed
   sweeps::TrialSpec spec;
-  std::int64_t rank = 0, local_rank = 0;
+  std::int64_t rank = 0, local_rank = 0, local_world_size = 1;  // local: on this host
+  std::optional<TrialNetwork> network;                          // of a trial of several ranks
   TrialDevice device;
   std::optional<sweeps::PlayScript> play;  // a rehearsal: play this (already the rank's own)
   bool operator==(const TrialInput&) const = default;
 };
 
 [[nodiscard]] Json to_json(const TrialDevice& device);
+[[nodiscard]] Json to_json(const TrialNetwork& network);
 [[nodiscard]] Json to_json(const TrialInput& input);
 // Throws ProtocolError: another protocol version, a member missing or of the wrong type.
 [[nodiscard]] TrialInput trial_input_from_json(const Json& json);

@@ -24,6 +24,7 @@ using testing::IsEmpty;
 struct Script {
   LaunchRequest request;
   std::vector<std::string> lines;
+  std::vector<std::string> given;  // second lines
   std::string partial_line;
   std::optional<ExitStatus> status;
   int kills = 0;
@@ -40,6 +41,7 @@ class FakeProcess final : public Process {
     return std::exchange(script_->lines, {});
   }
   [[nodiscard]] std::string partial_line() const override { return script_->partial_line; }
+  void give_line(std::string_view line) override { script_->given.emplace_back(line); }
   [[nodiscard]] std::optional<ExitStatus> poll_exit() override { return script_->status; }
   bool kill_tree() override {
     ++script_->kills;
@@ -157,6 +159,39 @@ TEST_F(AgentTest, GivesEachRankItsOwnPartOfTheInput) {
             R"({"kind":"cuda","type":"H100","uuid":"GPU-1","limit_bytes":2000,"threads":4})");
   EXPECT_EQ(script(1).request.visible_devices, "");
   EXPECT_EQ(Json::parse(script(1).request.input_line)["play"], "script of 3");
+}
+
+TEST_F(AgentTest, TellsWhereRankZeroWaitsAndLeadsTheOthersThere) {
+  auto message = start(5, {{.rank = 0, .local_rank = 0, .local_world_size = 2, .device = 0},
+                           {.rank = 1, .local_rank = 1, .local_world_size = 2, .device = 1}});
+  message.network.emplace();
+  agent.handle(message, clock.now());
+  const Json input = Json::parse(script(1).request.input_line);
+  EXPECT_EQ(input["local_world_size"], 2);
+  EXPECT_EQ(dump(input["network"]), R"({"address":"127.0.0.1","interface":"lo"})");
+  EXPECT_FALSE(script(0).request.second_line);
+  EXPECT_TRUE(script(1).request.second_line);
+
+  script(0).lines = {kHello, R"({"event":"rendezvous","host":"127.0.0.1","port":40000})"};
+  const protocol::RendezvousOpened opened{message.key, {"127.0.0.1", 40000}};
+  EXPECT_EQ(after(0), std::vector<AgentMessage>{opened});
+  EXPECT_EQ(after(0), std::vector<AgentMessage>{}) << "told once";
+
+  agent.handle(protocol::Meet{message.key, opened.at}, clock.now());
+  agent.handle(protocol::Meet{{{6}, 0, 2}, {"10.0.0.1", 1}}, clock.now());
+  EXPECT_EQ(script(0).given, std::vector<std::string>{});
+  EXPECT_EQ(script(1).given,
+            std::vector<std::string>{R"({"rendezvous":{"host":"127.0.0.1","port":40000}})"});
+}
+
+TEST_F(AgentTest, AProcessThatOpensASecondRendezvousDoesNotSpeakTheProtocol) {
+  agent.handle(start(5), clock.now());
+  const char* line = R"({"event":"rendezvous","host":"127.0.0.1","port":40000})";
+  script(0).lines = {kHello, line, line};
+  const auto all = ends();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].evidence.reason, Reason::kProtocol);
+  EXPECT_THAT(all[0].evidence.message, HasSubstr("second rendezvous"));
 }
 
 TEST_F(AgentTest, ReportsAnEndOnceWithItsPlaceSoftwareAndOutput) {

@@ -191,20 +191,31 @@ TEST_F(CoreTest, ASkippedTrialIsNotRecordedAgainAndRunsWhereItsTypeIs) {
               ElementsAre("to 1: welcome", "started b8@big:0:1", "to 1: start b8@big:0:1 0>0"));
 }
 
-TEST_F(CoreTest, AWorldThatNoHostHoldsIsSkipped) {
+TEST_F(CoreTest, AWorldThatNoHostHoldsRunsOverSeveral) {
   options_.agents_expected = 2;
   axes({{"gpu", {"small"}}, {"model", {"resnet18"}}, {"world_size", {"2"}}, {"batch_size", {"8"}}});
+  start_core();
+  join(0, "n1", 1);
+  join(1, "n2", 1);
+  EXPECT_THAT(commands(),
+              ElementsAre("to 0: welcome", "to 1: welcome", "started b8x2:0:1",
+                          "to 0: start b8x2:0:1 0>0", "to 1: start b8x2:0:1 1>0"));
+}
+
+TEST_F(CoreTest, AWorldThatTheClusterDoesNotHoldIsSkipped) {
+  options_.agents_expected = 2;
+  axes({{"gpu", {"small"}}, {"model", {"resnet18"}}, {"world_size", {"3"}}, {"batch_size", {"8"}}});
   start_core();
   join(0, "n1", 1);
   join(1, "n2", 1);
   EXPECT_THAT(
       commands(),
       ElementsAre("to 0: welcome", "to 1: welcome",
-                  "say 2 x small for one trial are more than a host here can hold: 1 trial skipped "
+                  "say 3 x small for one trial are more than this cluster can hold: 1 trial skipped "
                   "(device_absent; they run where there is one)",
-                  "record b8x2:0:0 skipped device_absent"));
+                  "record b8x3:0:0 skipped device_absent"));
   EXPECT_FALSE(core_->finished());
-  recorded("b8x2", 0);
+  recorded("b8x3", 0);
   EXPECT_TRUE(core_->finished());
 }
 

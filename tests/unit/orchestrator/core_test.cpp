@@ -98,7 +98,7 @@ TEST_F(CoreTest, RefusesAnAgentOfAnotherBuildByName) {
   EXPECT_THAT(
       commands(),
       ElementsAre(
-          "say agent 1 on n1 is refused: it speaks protocol 99, the orchestrator 2: start the same "
+          "say agent 1 on n1 is refused: it speaks protocol 99, the orchestrator 3: start the same "
           "batchsweep on all hosts",
           "to 1: shutdown", "give up 1"));
 }
@@ -212,6 +212,23 @@ TEST_F(CoreTest, ASecondEndOfTheSameRankAndAnEndFromAnotherAgentCountForNothing)
   EXPECT_THAT(commands(), IsEmpty());
   completed(0, "b8x2", 1, 1);
   EXPECT_THAT(commands(), ElementsAre("record b8x2:0:1 completed, final"));
+}
+
+TEST_F(CoreTest, LeadsTheOtherRanksToWhereRankZeroWaits) {
+  options_.agents_expected = 3;
+  axes({{"gpu", {"small"}}, {"model", {"resnet18"}}, {"world_size", {"4"}}, {"batch_size", {"8"}}});
+  start_core();
+  join(0, "n1", 2);
+  join(1, "n2", 2);
+  join(2, "n3", 0);
+  (void)commands();
+  const protocol::RendezvousOpened opened{key("b8x4", 1), {"10.0.0.1", 40000}};
+  say(1, opened);
+  say(2, opened);
+  EXPECT_THAT(commands(), IsEmpty()) << "only rank 0's agent can say so";
+  say(0, opened);
+  EXPECT_THAT(commands(), ElementsAre("to 0: meet b8x4:0:1 at 10.0.0.1:40000",
+                                      "to 1: meet b8x4:0:1 at 10.0.0.1:40000"));
 }
 
 TEST_F(CoreTest, JudgesAfterTwoSecondsAndKeepsTheDeviceOfAProcessThatWillNotDie) {

@@ -221,6 +221,17 @@ TEST_F(RecordAttemptTest, EachAgentIsToldItsRanks) {
   EXPECT_EQ(second.input["trial_id"], "0000000000000abc");
   EXPECT_EQ(second.input["seed"], sweeps::trial_seed(attempt_.spec, 1));
   EXPECT_FALSE(second.input.contains("play"));
+  EXPECT_TRUE(second.network->over_hosts);
+}
+
+TEST_F(RecordAttemptTest, RanksOnSeveralHostsAreToldTheNetworkAndPlayersAreNot) {
+  sweeps::SweepSpec sweep;
+  sweep.cluster_interface = "ib0";
+  const auto network = start_messages(attempt_, cluster_, sweep).front().second.network;
+  EXPECT_EQ(network, (protocol::GroupNetwork{.over_hosts = true, .interface = "ib0"}));
+  attempt_.ranks.pop_back();
+  attempt_.spec.world_size = 1;
+  EXPECT_FALSE(start_messages(attempt_, cluster_, sweep).front().second.network.has_value());
 }
 
 TEST_F(RecordAttemptTest, InARehearsalTheInputHoldsTheScriptsOfAllRanks) {
@@ -232,6 +243,7 @@ TEST_F(RecordAttemptTest, InARehearsalTheInputHoldsTheScriptsOfAllRanks) {
   sweep.rehearsal->rules = {rule};
   const auto messages = start_messages(attempt_, cluster_, sweep);
   EXPECT_TRUE(messages[0].second.player);
+  EXPECT_FALSE(messages[0].second.network.has_value());
   ASSERT_THAT(messages[0].second.input["play"], SizeIs(2));
   EXPECT_EQ(messages[0].second.input["play"][0]["fault"], "none");
   EXPECT_EQ(messages[0].second.input["play"][1]["fault"], "hang");

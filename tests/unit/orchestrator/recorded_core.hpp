@@ -165,6 +165,8 @@ class CoreTest : public testing::Test {
     if (std::holds_alternative<protocol::Shutdown>(message)) return "shutdown";
     if (const auto* kill = std::get_if<protocol::KillAttempt>(&message))
       return "kill " + text(kill->key);
+    if (const auto* meet = std::get_if<protocol::Meet>(&message))
+      return fmt::format("meet {} at {}:{}", text(meet->key), meet->at.host, meet->at.port);
     if (const auto* start = std::get_if<protocol::StartRanks>(&message)) {
       std::string ranks;
       for (const protocol::RankLaunch& rank : start->ranks)

@@ -69,7 +69,8 @@ std::vector<AgentMessage> agent_messages() {
                         .build_id = "b1",
                         .host = full_record<results::HostRecord>(),
                         .devices = {offer, {}},
-                        .notices = {"one", "two"}};
+                        .notices = {"one", "two"},
+                        .addresses = {"10.0.0.1", "fd00::1"}};
   RankEnded ended{
       .key = kKey,
       .rank = 4,
@@ -80,8 +81,13 @@ std::vector<AgentMessage> agent_messages() {
       .precision_native = false,
       .execution = "eager",
       .log = std::string("a\0b\n", 4)};
-  return {registration, Register{}, Beat{}, RankProgress{kKey, 1, results::Phase::kWarmup, 12},
-          ended,        RankEnded{}};
+  return {registration,
+          Register{},
+          Beat{},
+          RankProgress{kKey, 1, results::Phase::kWarmup, 12},
+          ended,
+          RankEnded{},
+          RendezvousOpened{kKey, {"10.0.0.1", 40000}}};
 }
 
 std::vector<OrchestratorMessage> orchestrator_messages() {
@@ -99,16 +105,17 @@ std::vector<OrchestratorMessage> orchestrator_messages() {
                       .rehearsal = true,
                       .program = "batchsweep-player"};
   StartRanks start{.key = kKey,
-                   .ranks = {{.rank = 1, .local_rank = 2, .device = 3}, {}},
+                   .ranks = {{.rank = 1, .local_rank = 2, .local_world_size = 4, .device = 3}, {}},
                    .command = {"/opt/trial", "--flag"},
                    .player = true,
                    .input = Json::parse(
                        R"({"spec":{"model":"lenet"},"seed":18446744073709551615,"play":[1,null]})"),
                    .env = {{"NCCL_ALGO", "Ring"}, {"A", ""}},
-                   .limits = {.time_s = 1, .setup_s = 2, .stall_s = 3, .retries = 4}};
+                   .limits = {.time_s = 1, .setup_s = 2, .stall_s = 3, .retries = 4},
+                   .network = GroupNetwork{true, "ib0", {"10.0.0.1"}}};
   return {
-      configure, Welcome{"file", 0.5, 7, {0, 3}}, Beat{}, start, StartRanks{}, KillAttempt{kKey},
-      Shutdown{}};
+      configure,  Welcome{"file", 0.5, 7, {0, 3}}, Beat{}, start, StartRanks{}, KillAttempt{kKey},
+      Shutdown{}, Meet{kKey, {"10.0.0.1", 40000}}};
 }
 
 TEST(Codec, EveryMessageComesBackAsItWas) {
@@ -151,8 +158,8 @@ TEST(Codec, AnotherVersionIsRefusedByName) {
   std::string bytes = encode(AgentMessage{Beat{}});
   bytes[0] = 7;
   EXPECT_THAT([&] { (void)decode_agent_message(bytes); },
-              testing::ThrowsMessage<ProtocolError>(
-                  HasSubstr("protocol version 7, this program speaks 2")));
+              testing::ThrowsMessage<ProtocolError>(HasSubstr(
+                  "protocol version 7, this program speaks " + std::to_string(kProtocolVersion))));
   bytes[0] = kProtocolVersion;
   bytes[1] = 99;
   EXPECT_THAT([&] { (void)decode_agent_message(bytes); },

@@ -45,14 +45,22 @@ TEST(TrialEvents, EachComesBackAsItWas) {
                      .oom_reserved_bytes = 3,
                      .oom_limit_bytes = 4};
   for (const TrialEvent& event : std::vector<TrialEvent>{
-           hello, Hello{}, PhaseBegan{results::Phase::kTeardown}, StepDone{3, 0.125, 2.5},
-           StepDone{4, 1e-9, std::nullopt}, StepDone{5, 0, -1e300}, Result{measured, steps},
-           Result{}, Ending{oom, measured, steps},
+           hello, Hello{}, PhaseBegan{results::Phase::kTeardown}, Rendezvous{"fd00::1", 65535},
+           StepDone{3, 0.125, 2.5}, StepDone{4, 1e-9, std::nullopt}, StepDone{5, 0, -1e300},
+           Result{measured, steps}, Result{}, Ending{oom, measured, steps},
            Ending{{.kind = EvidenceKind::kSkipped, .reason = results::Reason::kUnsupported},
                   {},
                   {}}}) {
     EXPECT_EQ(round_trip(event), event) << encode_line(event);
   }
+}
+
+TEST(TrialEvents, TheRendezvousOfTheOtherRanksIsALineOfItsOwn) {
+  const Rendezvous at{"10.0.0.3", 40001};
+  EXPECT_EQ(rendezvous_line(at), R"({"rendezvous":{"host":"10.0.0.3","port":40001}})");
+  EXPECT_EQ(read_rendezvous_line(rendezvous_line(at)), at);
+  for (const char* line : {"", "{}", "[1]", R"({"rendezvous":{"host":"n1"}})"})
+    EXPECT_THROW((void)read_rendezvous_line(line), ProtocolError) << line;
 }
 
 TEST(TrialEvents, EveryKindOfEndingThatATrialCanTellHasAWord) {

@@ -17,6 +17,8 @@ TEST(TrialInput, ComesBackAsItWas) {
                    .seed = 18446744073709551615U,
                    .rank = 3,
                    .local_rank = 1,
+                   .local_world_size = 2,
+                   .network = TrialNetwork{.address = "10.0.0.3", .interface = "ib0"},
                    .device = {.kind = sweeps::DeviceKind::kCuda,
                               .type = "H100",
                               .uuid = "GPU-1",
@@ -26,6 +28,7 @@ TEST(TrialInput, ComesBackAsItWas) {
   input.spec.batch_size = 64;
   EXPECT_EQ(trial_input_from_json(Json::parse(dump(to_json(input)))), input);
   input.device.limit_bytes.reset();
+  input.network.reset();
   input.play = sweeps::PlayScript{.setup_s = 0.5,
                                   .step_times_s = {0.25, 0.125},
                                   .allocated_bytes = 7,
