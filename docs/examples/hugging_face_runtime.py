@@ -81,8 +81,8 @@ def main():
         tell(event, evidence={"phase": phase, **evidence}, measured=measured, steps=steps)
 
     tell("phase", phase="setup")
-    if spec.get("precision", "fp32") != "fp32" or spec.get("data", "synthetic") != "synthetic":
-        return end("skipped", "setup", reason="unsupported", message="this runtime trains fp32 on synthetic tokens alone")
+    if spec.get("precision", "fp32") != "fp32" or spec.get("data", "synthetic") != "synthetic" or spec.get("world_size", 1) > 1:
+        return end("skipped", "setup", reason="unsupported", message="this runtime trains fp32 on synthetic tokens on one device alone")
     torch.manual_seed(trial["seed"])
     try:
         device = open_device(trial["device"])

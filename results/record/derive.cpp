@@ -126,6 +126,9 @@ void derive_step_times(AttemptRecord& attempt) {
   const RankRecord* slowest = slowest_rank(attempt.ranks);
   if (slowest == nullptr) return;
   trial.data_wait_s = slowest->data_wait_s;
+  set_if_known(trial.comm_exposed_s, slowest->comm_exposed_s);
+  set_if_known(trial.comm_overlapped_s, slowest->comm_overlapped_s);
+  set_if_known(trial.comm_bytes_per_step, slowest->comm_bytes_per_step);
   const std::vector<double> times = timed_steps_of(attempt, slowest->rank);
   if (times.empty()) return;
   trial.step_time_median_s = quantile(times, 0.5);

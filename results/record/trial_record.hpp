@@ -71,6 +71,7 @@ struct RankRecord {
   Number pid, cpu_threads;
   std::string cpus_allowed;
   Number num_parameters, applied_steps, skipped_steps, samples, tokens, window_s, setup_s, data_wait_s;
+  Number comm_exposed_s, comm_overlapped_s, comm_bytes_per_step;
   Number peak_allocated_bytes, peak_reserved_bytes, peak_device_used_bytes;
   Number steady_peak_allocated_bytes, steady_peak_reserved_bytes, rss_peak_bytes;
   Number oom_requested_bytes, oom_allocated_bytes, oom_reserved_bytes, oom_limit_bytes;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <iostream>
 
 #include "base/json.hpp"
 #include "sweeps/model_table.hpp"
@@ -13,10 +14,12 @@
 #include "sweeps/trial_spec_json.hpp"
 #include "tests/parity/write_safetensors.hpp"
 #include "worker/protocol/trial_input.hpp"
+#include "worker/train/data_parallel.hpp"
 #include "worker/train/device.hpp"
 #include "worker/train/models/registry.hpp"
 #include "worker/train/optimizer_step.hpp"
 #include "worker/train/precision_policy.hpp"
+#include "worker/train/rank_group.hpp"
 #include "worker/train/safetensors.hpp"
 #include "worker/train/weights.hpp"
 
@@ -126,10 +129,34 @@ double loss_with_dropout(const Case& given) {
   return model->loss(batch).item<double>();
 }
 
+// The other ranks are processes of this program; whoever started them carries rank 0's line to
+// them.
+void join_other_ranks(const Case& given, RankGroup& ranks) {
+  protocol::TrialInput input;
+  input.spec = given.spec;
+  input.rank = given.json.value("rank", 0);
+  if (given.spec.world_size == 1) return;
+  input.network = {.address = "127.0.0.1", .interface = "lo"};
+  ranks.join(input, c10::kCPU,
+             {.tell =
+                  [](const protocol::Rendezvous& at) {
+                    std::cout << protocol::rendezvous_line(at) << std::endl;
+                  },
+              .ask =
+                  [] {
+                    std::string line;
+                    std::getline(std::cin, line);
+                    return protocol::read_rendezvous_line(line);
+                  }});
+}
+
 // Optimizer steps over the given batches: input.N and target.N.
 void compare_steps(const Case& given, const PrecisionPolicy& precision, Results& results) {
   const auto model = loaded_model(given, given.spec);
-  OptimizerStep step(given.spec, precision, *model);
+  RankGroup ranks;
+  join_other_ranks(given, ranks);
+  DataParallel data_parallel(ranks, model->parameters());
+  OptimizerStep step(given.spec, precision, *model, &data_parallel);
   const Tensors batches = read_safetensors(given.path("batches"));
   std::size_t next = 0;
   const auto next_batch = [&] {
@@ -155,6 +182,7 @@ void compare_steps(const Case& given, const PrecisionPolicy& precision, Results&
     json["scales"].push_back(step.scaler()->scale().item<double>());
     json["skipped"].push_back(result.found_inf.item<double>() != 0);
   }
+  ranks.leave();
 }
 
 // 99 of 100 numbers are closer to 0.

@@ -376,7 +376,7 @@ TEST(Trial, FailsWithASentenceWhereTheTrialCannotBe) {
   auto two_ranks = input_of("lenet", 1);
   two_ranks.spec.world_size = 2;
   EXPECT_EQ(run(two_ranks).ending().evidence.message,
-            "world_size 2 is not available in this version");
+            "the input of one of 2 ranks names no network: start it with batchsweep run");
 }
 
 TEST(Trial, SaysHelloFirstHoweverItEnds) {

@@ -7,10 +7,10 @@
 
 namespace batchsweep::train {
 
-c10::intrusive_ptr<c10d::ProcessGroup> join_nccl_group(const GroupAddress&) {
+GroupPtr make_nccl_group(const StorePtr&, int, int, const std::string&) {
   throw Unsupported("this batchsweep-trial is built without NCCL: build with scripts/setup --cuda");
 }
 
-void leave_nccl_group(const c10::intrusive_ptr<c10d::ProcessGroup>&) {}
+void leave_nccl_group(const GroupPtr&) {}
 
 }  // namespace batchsweep::train

@@ -4,15 +4,17 @@
 #include <ATen/ATen.h>
 
 #include "worker/train/clip_gradients.hpp"
+#include "worker/train/data_parallel.hpp"
 #include "worker/train/models/model.hpp"
 #include "worker/train/precision_policy.hpp"
 
 namespace batchsweep::train {
 
 OptimizerStep::OptimizerStep(const sweeps::TrialSpec& spec, const PrecisionPolicy& precision,
-                             Model& model)
+                             Model& model, DataParallel* ranks)
     : precision_(precision),
       model_(model),
+      ranks_(ranks),
       accumulated_batches_(spec.gradient_accumulation_steps),
       largest_norm_(spec.clip_grad_norm),
       base_rate_(*spec.learning_rate),
@@ -25,7 +27,9 @@ StepResult OptimizerStep::run(const std::function<Batch()>& next_batch) {
   optimizer_->zero_grad();
   at::Tensor loss;
   for (std::int64_t i = 0; i < accumulated_batches_; ++i) {
-    const at::Tensor part = accumulate_gradients(next_batch());
+    const bool last = i + 1 == accumulated_batches_;
+    const at::Tensor part =
+        accumulate_gradients(next_batch(), last ? Gradients::kAveraged : Gradients::kKept);
     loss = loss.defined() ? loss + part : part;
   }
   const std::vector<at::Tensor>& gradients = optimizer_->collect_gradients();
@@ -42,14 +46,17 @@ StepResult OptimizerStep::run(const std::function<Batch()>& next_batch) {
 }
 
 // Returns the batch's part of the mean loss.
-at::Tensor OptimizerStep::accumulate_gradients(const Batch& batch) {
+at::Tensor OptimizerStep::accumulate_gradients(const Batch& batch, Gradients then) {
+  if (ranks_ != nullptr) ranks_->before_forward(then);
   at::Tensor loss;
   {
     const Autocast autocast = precision_.for_forward();
     loss = model_.loss(batch);
     if (accumulated_batches_ > 1) loss = loss / static_cast<double>(accumulated_batches_);
   }
-  (scaler_ ? scaler_->scaled(loss) : loss).backward();
+  const at::Tensor lowered = scaler_ ? scaler_->scaled(loss) : loss;
+  if (ranks_ != nullptr) ranks_->before_backward(lowered, then);
+  lowered.backward();
   return loss.detach();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One update of a model's weights as the trial's options ask for it: forward and backward over the
-// accumulated batches, loss scaling, clipping, schedule, optimizer. Knows nothing of clocks, memory
-// and where batches come from.
+// accumulated batches, averaging over the ranks, loss scaling, clipping, schedule, optimizer. Knows
+// nothing of clocks, memory and where batches come from.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,8 +19,10 @@
 
 namespace batchsweep::train {
 
+class DataParallel;
 class Model;
 class PrecisionPolicy;
+enum class Gradients;
 
 // A GPU may not have computed these yet when they are returned.
 struct StepResult {
@@ -32,8 +34,10 @@ struct StepResult {
 class OptimizerStep {
  public:
   // `spec` with its defaults filled in; its warmup_steps and timed_steps together are the length of
-  // the schedule. `precision` and `model` must outlive this.
-  OptimizerStep(const sweeps::TrialSpec& spec, const PrecisionPolicy& precision, Model& model);
+  // the schedule. `ranks`: all that train this model together; nullptr for one. `precision`,
+  // `model` and `ranks` must outlive this.
+  OptimizerStep(const sweeps::TrialSpec& spec, const PrecisionPolicy& precision, Model& model,
+                DataParallel* ranks = nullptr);
 
   // Asks for one batch after the other, as many as are accumulated.
   StepResult run(const std::function<Batch()>& next_batch);
@@ -42,10 +46,11 @@ class OptimizerStep {
   [[nodiscard]] const GradScaler* scaler() const { return scaler_ ? &*scaler_ : nullptr; }
 
  private:
-  at::Tensor accumulate_gradients(const Batch& batch);
+  at::Tensor accumulate_gradients(const Batch& batch, Gradients then);
 
   const PrecisionPolicy& precision_;
   Model& model_;
+  DataParallel* ranks_;
   std::int64_t accumulated_batches_;
   std::optional<double> largest_norm_;
   double base_rate_;

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "worker/train/data/data_source.hpp"
+#include "worker/train/data_parallel.hpp"
 #include "worker/train/device.hpp"
 #include "worker/train/optimizer_step.hpp"
 #include "worker/train/trial_report.hpp"
@@ -41,16 +42,23 @@ void train(const TrainingPlan& plan, const TrainingParts& parts, TrialReport& re
   };
 
   report.begin(results::Phase::kWarmup);
-  for (std::int64_t i = 0; i < plan.warmup_steps; ++i) step();
+  for (std::int64_t i = 0; i < plan.warmup_steps; ++i) {
+    step();
+    parts.data_parallel.note_times();
+  }
   report.add(timer->all_finished());
   parts.device.synchronize();
   report.add_peaks(parts.device.take_peaks());
+  parts.ranks.wait_for_all();
 
   report.begin(results::Phase::kTimed);
   window = {};
   const Instant opened = system_clock().now();
-  for (std::int64_t i = 0; i < plan.timed_steps || seconds_since(opened) < plan.min_time_s; ++i)
-    step();
+  const auto too_short = [&] {
+    return plan.min_time_s > 0 &&
+           parts.ranks.as_first_says(seconds_since(opened) < plan.min_time_s);
+  };
+  for (std::int64_t i = 0; i < plan.timed_steps || too_short(); ++i) step();
   parts.device.synchronize();
   report.measured.window_s = seconds_since(opened);
   report.add(timer->all_finished());
@@ -62,6 +70,9 @@ void train(const TrainingPlan& plan, const TrainingParts& parts, TrialReport& re
   report.measured.samples = window.samples;
   if (window.tokens > 0) report.measured.tokens = window.tokens;
   report.measured.data_wait_s = window.data_wait_s;
+  report.measured.comm_exposed_s = parts.data_parallel.times().exposed_s;
+  report.measured.comm_overlapped_s = parts.data_parallel.times().overlapped_s;
+  report.measured.comm_bytes_per_step = parts.data_parallel.bytes_per_step();
 }
 
 }  // namespace batchsweep::train

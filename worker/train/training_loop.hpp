@@ -7,9 +7,11 @@
 
 namespace batchsweep::train {
 
+class DataParallel;
 class DataSource;
 class Device;
 class OptimizerStep;
+class RankGroup;
 class TrialReport;
 
 struct TrainingPlan {
@@ -20,6 +22,8 @@ struct TrainingPlan {
 
 struct TrainingParts {
   Device& device;
+  const RankGroup& ranks;
+  DataParallel& data_parallel;
   DataSource& data;
   OptimizerStep& step;
 };

@@ -2,20 +2,24 @@
 #include "worker/train/trial.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "base/units.hpp"
 #include "sweeps/trial_defaults.hpp"
 #include "worker/train/attention.hpp"
 #include "worker/train/data/data_source.hpp"
+#include "worker/train/data_parallel.hpp"
 #include "worker/train/device.hpp"
 #include "worker/train/models/registry.hpp"
 #include "worker/train/optimizer_step.hpp"
 #include "worker/train/precision_policy.hpp"
 #include "worker/train/process_clock.hpp"
+#include "worker/train/rank_group.hpp"
 #include "worker/train/software.hpp"
 #include "worker/train/training_loop.hpp"
 #include "worker/train/trial_errors.hpp"
@@ -32,12 +36,26 @@ using results::Reason;
 // What a sweep may name and this program does not do yet. Better no trial than one that is not what
 // its row says.
 void refuse_what_is_missing(const protocol::TrialInput& input) {
-  const sweeps::TrialSpec& spec = input.spec;
-  const auto refuse = [](bool asked, const std::string& what) {
-    if (asked) throw TrialFailed(what + " is not available in this version");
-  };
-  refuse(input.play.has_value(), "playing a rehearsal (batchsweep-player does)");
-  refuse(spec.world_size > 1, fmt::format("world_size {}", spec.world_size));
+  if (input.play)
+    throw TrialFailed("this program trains: batchsweep-player is the one that plays a rehearsal");
+}
+
+RendezvousBy rendezvous_by(TrialReport& report, std::istream& more_input) {
+  return {.tell = [&report](const protocol::Rendezvous& at) { report.tell(at); },
+          .ask =
+              [&more_input] {
+                std::string line;
+                if (!std::getline(more_input, line))
+                  throw TrialFailed("standard input ended before the address of rank 0 came");
+                return protocol::read_rendezvous_line(line);
+              }};
+}
+
+// Libraries take all cores of the host for each process, where nobody tells them another number.
+void share_cores(const protocol::TrialInput& input) {
+  if (input.device.kind != sweeps::DeviceKind::kCuda || input.local_world_size == 1) return;
+  const auto ranks = static_cast<int>(input.local_world_size);
+  at::set_num_threads(std::max(1, at::get_num_threads() / ranks));
 }
 
 protocol::Hello hello_of(const std::string& program, const PrecisionPolicy& precision) {
@@ -55,13 +73,15 @@ protocol::Hello early_hello(const std::string& program) {
 }
 
 void set_up_and_train(const protocol::TrialInput& input, const std::string& program, Device& device,
-                      TrialReport& report) {
+                      RankGroup& ranks, const RendezvousBy& rendezvous, TrialReport& report) {
   const sweeps::TrialSpec spec = sweeps::with_defaults(input.spec);
   const PrecisionPolicy precision(spec.precision, device);
   choose_attention(spec.attention, device.where());
   at::globalContext().setBenchmarkCuDNN(spec.cudnn_benchmark);  // means nothing on a CPU
   report.hello(hello_of(program, precision));
   report.begin(results::Phase::kSetup);
+  share_cores(input);
+  ranks.join(input, device.where(), rendezvous);
 
   at::manual_seed(input.seed);
   const auto model = build_model(spec, device.where());
@@ -71,20 +91,32 @@ void set_up_and_train(const protocol::TrialInput& input, const std::string& prog
   }
   const auto data = open_data({.spec = spec,
                                .seed = input.seed,
+                               .rank = input.rank,
+                               .ranks_on_host = input.local_world_size,
                                .device = device.where(),
                                .type = model->parameters().options().type,
                                .format = model->parameters().options().channels_last
                                              ? at::MemoryFormat::ChannelsLast
                                              : at::MemoryFormat::Contiguous});
-  OptimizerStep step(spec, precision, *model);
+  DataParallel data_parallel(ranks, model->parameters());
+  OptimizerStep step(spec, precision, *model, &data_parallel);
+  // The weights are the same on all ranks, what dropout drops is not.
+  if (input.rank > 0)
+    at::manual_seed(mixed_seed(input.seed, static_cast<std::uint64_t>(input.rank)));
   report.measured.num_parameters = static_cast<double>(model->parameters().count());
   report.measured.setup_s = seconds_since_process_start();
 
   train({.warmup_steps = spec.warmup_steps,
          .timed_steps = spec.timed_steps,
          .min_time_s = spec.min_time_s},
-        {.device = device, .data = *data, .step = step}, report);
+        {.device = device,
+         .ranks = ranks,
+         .data_parallel = data_parallel,
+         .data = *data,
+         .step = step},
+        report);
   report.begin(results::Phase::kTeardown);
+  ranks.leave();
 }
 
 Evidence memory_evidence(const OutOfMemory& refusal) {
@@ -117,29 +149,35 @@ Evidence evidence(EvidenceKind kind, Reason reason, const std::string& message) 
 }  // namespace
 
 void run_trial(const protocol::TrialInput& input, const std::string& program,
-               protocol::EventWriter& writer) {
+               protocol::EventWriter& writer, std::istream& more_input) {
   TrialReport report(writer);
   std::unique_ptr<Device> device;
+  RankGroup ranks;  // outlives the ending
   const auto end = [&](const Evidence& how) {
     if (!report.said_hello()) report.hello(early_hello(program));
     if (device) report.add_peaks(device->take_peaks());
     report.end(how);
   };
-  const auto failed = [&](const std::string& message) {
+  const auto failed = [&](const std::exception& error, const std::string& message) {
     // Memory decides before the exception's type: code between the allocator and here may have
     // wrapped it.
-    const auto refusal = device ? device->out_of_memory() : std::nullopt;
-    end(refusal ? memory_evidence(*refusal)
-                : evidence(EvidenceKind::kFailed, Reason::kException, message));
+    if (const auto refusal = device ? device->out_of_memory() : std::nullopt)
+      return end(memory_evidence(*refusal));
+    if (is_lost_peer(error))
+      return end(evidence(EvidenceKind::kLostPeer, Reason::kException,
+                          "the connection to another rank is lost: " + message));
+    end(evidence(EvidenceKind::kFailed, Reason::kException, message));
   };
   report.measured.cpu_threads = static_cast<double>(input.device.threads);
   try {
     refuse_what_is_missing(input);
     device = open_device(input.device);
-    set_up_and_train(input, program, *device, report);
+    set_up_and_train(input, program, *device, ranks, rendezvous_by(report, more_input), report);
     report.complete();
   } catch (const Unsupported& error) {
     end(evidence(EvidenceKind::kSkipped, Reason::kUnsupported, error.what()));
+  } catch (const LaunchFault& error) {
+    end(evidence(EvidenceKind::kFailed, Reason::kLaunch, error.what()));
   } catch (const LossNotFinite& error) {
     Evidence diverged = evidence(EvidenceKind::kDiverged, Reason::kNone, error.what());
     diverged.step = error.step();
@@ -148,9 +186,9 @@ void run_trial(const protocol::TrialInput& input, const std::string& program,
     end(evidence(EvidenceKind::kHostOutOfMemory, Reason::kNone,
                  "the host has no memory left for this process"));
   } catch (const c10::Error& error) {
-    failed(error.what_without_backtrace());
+    failed(error, error.what_without_backtrace());
   } catch (const std::exception& error) {
-    failed(error.what());
+    failed(error, error.what());
   }
 }
 

@@ -3,6 +3,7 @@
 // that is its ending.
 #pragma once
 
+#include <istream>
 #include <string>
 
 #include "worker/protocol/event_writer.hpp"
@@ -10,8 +11,9 @@
 
 namespace batchsweep::train {
 
-// `program`: name and version, for the record.
+// `program`: name and version, for the record. `more_input`: where the second line comes from
+// (protocol/trial_events.hpp).
 void run_trial(const protocol::TrialInput& input, const std::string& program,
-               protocol::EventWriter& writer);
+               protocol::EventWriter& writer, std::istream& more_input);
 
 }  // namespace batchsweep::train

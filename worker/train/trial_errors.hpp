@@ -22,6 +22,12 @@ class TrialFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The trial never came to life: it is started again within the same attempt.
+class LaunchFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class LossNotFinite : public std::runtime_error {
  public:
   LossNotFinite(std::int64_t step, double loss)

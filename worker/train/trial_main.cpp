@@ -61,7 +61,7 @@ int run(int argc, char** argv) {
     throw batchsweep::UsageError("no arguments are known but --help, --version and --about");
   const auto input = read_input();
   batchsweep::protocol::EventWriter writer;
-  batchsweep::train::run_trial(input, std::string(kProgram), writer);
+  batchsweep::train::run_trial(input, std::string(kProgram), writer, std::cin);
   return 0;
 }
 

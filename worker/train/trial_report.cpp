@@ -51,7 +51,7 @@ void TrialReport::complete() {
 
 void TrialReport::end(protocol::Evidence evidence) {
   finish();
-  evidence.phase = phase_;
+  evidence.phase = evidence.reason == results::Reason::kLaunch ? results::Phase::kLaunch : phase_;
   if (!evidence.step && !steps_.time_s.empty())
     evidence.step = static_cast<std::int64_t>(steps_.time_s.size());
   writer_.write(protocol::Ending{.evidence = evidence, .measured = measured, .steps = steps_});

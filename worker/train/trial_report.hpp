@@ -18,6 +18,7 @@ class TrialReport {
   void hello(const protocol::Hello& hello);
   [[nodiscard]] bool said_hello() const { return said_hello_; }
   void begin(results::Phase phase);
+  void tell(const protocol::Rendezvous& rendezvous) { writer_.write(rendezvous); }
   // Throws LossNotFinite at the first step whose loss is not.
   void add(const std::vector<FinishedStep>& steps);
   void add_peaks(const PeakMemory& peaks);
