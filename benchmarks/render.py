@@ -5,7 +5,7 @@ import json
 from bench import FIGURES, ROOT
 
 TITLES = {"trials": "Cost of a trial", "scale": "Large sweeps and idle processes", "start": "Start of a trial",
-          "allocator": "The CPU allocator", "against_pytorch": "Training against PyTorch", "jpeg": "JPEG images",
+          "allocator": "The CPU allocator", "against_pytorch": "Training against PyTorch", "ddp": "Several ranks against PyTorch", "jpeg": "JPEG images",
           "from_nothing": "From nothing"}
 
 HEAD = """# Performance
