@@ -12,7 +12,9 @@
 #include "cli/slurm_commands.hpp"
 #include "cli/verbs.hpp"
 #include "results/store/rerun.hpp"
+#include "slurm/answers.hpp"
 #include "slurm/batch_script.hpp"
+#include "sweeps/gpu_catalogue.hpp"
 #include "sweeps/grid.hpp"
 #include "sweeps/sweep_file.hpp"
 
@@ -84,6 +86,25 @@ std::vector<sweeps::SlurmJob> jobs_with_work(const sweeps::SweepSpec& sweep) {
     }
   }
   return jobs;
+}
+
+// Such a trial would wait for ever, or be skipped by every start.
+void refuse_too_many_ranks(const sweeps::SweepSpec& sweep, const sweeps::SlurmJob& job) {
+  const auto gpus_per_node = slurm::gpus_in_gres(job.gres);
+  if (!gpus_per_node || sweeps::asks_for_present_types(sweep)) return;
+  const std::int64_t gpus = *gpus_per_node * job.nodes;
+  std::int64_t too_large = 0, most = 0;
+  sweeps::Grid(sweep, {}).for_each([&](std::size_t, const sweeps::TrialSpec& spec) {
+    const bool card = sweeps::find_gpu(spec.gpu) != nullptr;
+    if (!card || spec.world_size <= gpus || !sweeps::matches(spec, job.only)) return;
+    ++too_large;
+    most = std::max(most, spec.world_size);
+  });
+  if (too_large == 0) return;
+  throw UsageError(
+      fmt::format("job {}: {} of its trials need up to {} GPUs, but it has {} (nodes = {}, gres = "
+                  "\"{}\"): raise them, or leave those trials out (slurm.only, --only)",
+                  job.job, too_large, most, gpus, job.nodes, job.gres));
 }
 
 slurm::BatchScript script_of(const SubmitOptions& options, const sweeps::SweepSpec& sweep,
@@ -159,6 +180,7 @@ ExitCode submit(const SubmitOptions& options) {
   const std::vector<sweeps::SlurmJob> jobs = jobs_with_work(sweep);
   if (jobs.empty())
     throw UsageError(options.sweep_file + ": no job has a part of the grid (slurm.only)");
+  for (const sweeps::SlurmJob& job : jobs) refuse_too_many_ranks(sweep, job);
   bool first = true;
   for (const sweeps::SlurmJob& job : jobs) {
     const slurm::BatchScript script = script_of(options, sweep, job);

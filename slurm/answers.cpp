@@ -2,6 +2,7 @@
 #include "slurm/answers.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "sweeps/slurm_job.hpp"
 
@@ -47,6 +48,20 @@ std::vector<QueuedJob> queued_jobs(std::string_view squeue_output) {
       jobs.push_back({std::string(id), std::string(state), std::string(line)});
   }
   return jobs;
+}
+
+std::optional<std::int64_t> gpus_in_gres(std::string_view gres) {
+  std::optional<std::int64_t> gpus;
+  while (!gres.empty()) {
+    std::string_view item = next_piece(gres, ',');
+    item = next_piece(item, '(');  // "gpu:h100:4(S:0-1)"
+    std::string_view word = next_piece(item, ':');
+    if (word == "gres") word = next_piece(item, ':');
+    if (word != "gpu") continue;
+    while (!item.empty()) word = next_piece(item, ':');
+    gpus = gpus.value_or(0) + (is_number(word) ? std::stoll(std::string(word)) : 1);
+  }
+  return gpus;
 }
 
 std::optional<double> time_left_s(std::string_view squeue_output) {

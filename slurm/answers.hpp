@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Slurm's commands say, read. Pure: who asks them is cli/slurm_commands.
+// What Slurm's commands and options say, read. Pure: who asks them is cli/slurm_commands.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ struct QueuedJob {
 };
 inline constexpr std::string_view kQueueFormat = "%i|%T|%r";
 [[nodiscard]] std::vector<QueuedJob> queued_jobs(std::string_view squeue_output);
+
+// --gres: "gpu:h100:4" -> 4, "gpu:2,shard:8" -> 2, "gpu" -> 1: GPUs of each node. nullopt: it asks for
+// none (perhaps they are asked for in another way).
+[[nodiscard]] std::optional<std::int64_t> gpus_in_gres(std::string_view gres);
 
 // squeue -h -o %L: how long a job may still run, in seconds. nullopt: no limit, or not known.
 [[nodiscard]] std::optional<double> time_left_s(std::string_view squeue_output);

@@ -2,6 +2,7 @@
 """submit and cancel where there is no Slurm: stand-ins for its commands note what they were asked, or refuse."""
 import pathlib
 import re
+import time
 import unittest
 
 from harness import Sandbox
@@ -49,7 +50,7 @@ echo "sbatch: warning: the moon is full" >&2
 """
 
 
-class Submit(Sandbox):
+class StandIns(Sandbox):
     def setUp(self):
         super().setUp()
         self.commands = self.folder / "bin"
@@ -65,6 +66,8 @@ class Submit(Sandbox):
         env = {**super().environment(**extra), "CALLS": str(self.calls)}
         return {**env, "PATH": str(self.commands)}  # no Slurm of this machine
 
+
+class Submit(StandIns):
     def submit(self, *arguments, sweep=SWEEP + TWO_JOBS):
         self.write("cards.toml", sweep)
         return self.run_program("submit", "cards.toml", *arguments)
@@ -143,6 +146,14 @@ class Submit(Sandbox):
         self.assertEqual(code, 2)
         self.assertIn("job one: its time (00:30:00) leaves no room for a trial of the longest kind (trial.time_limit = 30 min", err)
 
+    def test_a_trial_of_more_ranks_than_the_job_has_gpus_is_refused(self):
+        sweep = SWEEP.replace('gpu = ["a", "b", "c"]', 'gpu = "H100 80GB SXM"\nworld_size = [1, 8, 16]')
+        code, _, err = self.submit("--dry-run", sweep=sweep + '[[slurm]]\njob = "one"\nnodes = 2\ngres = "gpu:h100:4"\n')
+        self.assertEqual(code, 2)
+        self.assertIn("job one: 2 of its trials need up to 16 GPUs, but it has 8 (nodes = 2, gres = \"gpu:h100:4\")", err)
+        code, _, err = self.submit("--dry-run", sweep=sweep + '[[slurm]]\njob = "one"\nnodes = 4\ngres = "gpu:h100:4"\n')
+        self.assertEqual(code, 0, err)
+
     def test_a_file_that_a_job_waits_for_is_not_submitted_twice(self):
         self.stand_in("sbatch", SBATCH)
         self.submit("--job", "one")
@@ -184,6 +195,31 @@ class SomethingThatSlurmStartedWrongly(Sandbox):
         self.assertEqual(list(self.folder.glob("*.h5*")), [])
         code, _, err = self.run_program("run", "cards.toml", "--alone", SLURM_PROCID="0", SLURM_NTASKS="4")
         self.assertEqual(code, 0, err)
+
+
+class TheEndOfAJob(StandIns):
+    """A run that knows when its job ends starts nothing that would not end by then, five seconds before so short a job does."""
+
+    def run_in_job(self, time_limit="2 s", **variables):
+        self.write("cards.toml", SWEEP.replace('step = { fixed = "1 ms" }', 'step = { fixed = "250 ms" }').replace(
+            "[rehearsal]\n", f'[trial]\nwarmup_steps = 0\ntimed_steps = 2\ntime_limit = "{time_limit}"\n[rehearsal]\n'))
+        code, _, err = self.run_program("run", "cards.toml", "--only", "gpu=a", "--set", "trial.repeats=20", SLURM_JOB_ID="7", **variables)
+        self.assertEqual(code, 4, err)
+        return self.rows("cards.h5")
+
+    def check_stopped_in_time(self, rows):
+        self.assertTrue(0 < len(rows) < 40, len(rows))
+        self.assertEqual({(row["outcome"], row["slurm_job_id"]) for row in rows}, {("completed", "7")})
+
+    def test_is_told_by_newer_slurms_in_a_variable(self):
+        self.check_stopped_in_time(self.run_in_job(SLURM_JOB_END_TIME=str(int(time.time()) + 10)))
+
+    def test_is_asked_of_squeue_otherwise(self):
+        self.stand_in("squeue", '#!/bin/sh\n[ "$*" = "-h -o %L -j 7" ] && echo 0:10\n')
+        self.check_stopped_in_time(self.run_in_job())
+
+    def test_leaves_no_room_for_what_may_take_longer(self):
+        self.assertEqual(self.run_in_job("1 min", SLURM_JOB_END_TIME=str(int(time.time()) + 10)), [])
 
 
 if __name__ == "__main__":

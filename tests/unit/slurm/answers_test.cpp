@@ -45,6 +45,20 @@ TEST(SlurmAnswers, TimesAreSlurms) {
   EXPECT_EQ(sweeps::format_slurm_time(0.2), "00:00:01");
 }
 
+TEST(SlurmAnswers, AGresTellsHowManyGpus) {
+  for (const auto& [gres, gpus] :
+       {std::pair<const char*, std::optional<std::int64_t>>("gpu:h100:4", 4),
+        {"gpu:2", 2},
+        {"gpu", 1},
+        {"gpu:a100", 1},
+        {"gpu:a100:2,gpu:v100:1,shard:8", 3},
+        {"gres:gpu:4(S:0-1)", 4},
+        {"shard:8", std::nullopt},
+        {"", std::nullopt}}) {
+    EXPECT_EQ(gpus_in_gres(gres), gpus) << gres;
+  }
+}
+
 TEST(SlurmAnswers, ARunEndsSomewhatBeforeItsJob) {
   EXPECT_EQ(time_left_s("11:59:30\n"), 43170);
   EXPECT_EQ(time_left_s("0:45\n"), 45);
