@@ -22,6 +22,7 @@ class GoingOn(SlurmCase):
         job = self.submit_one()
         self.slurm.wait_for_state(job, "RUNNING")
         wait_until(lambda: "asking Slurm to start job" in self.job_log(), 70, self.job_log)
+        self.assertNotIn("DUE TO TIME LIMIT", self.job_log())
         before = self.recorded()
         self.assertTrue(4 <= before < 12, self.job_log())
         self.slurm.start_again_now(job)
