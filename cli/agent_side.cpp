@@ -5,16 +5,27 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "cli/build_id.hpp"
+#include "cli/run_setup.hpp"
 #include "worker/agent/device_inventory.hpp"
 #include "worker/protocol/codec.hpp"
 
 namespace batchsweep::cli {
 
-AgentSide::AgentSide(protocol::Transport& transport, std::string program)
-    : transport_(transport), program_(std::move(program)) {}
+AgentSide::AgentSide(protocol::Transport& transport, const RunOptions& options) : transport_(transport), options_(options) {}
 
 void AgentSide::handle(std::string_view bytes, Instant now) {
-  const protocol::OrchestratorMessage message = protocol::decode_orchestrator_message(bytes);
+  protocol::OrchestratorMessage message;
+  try {
+    message = protocol::decode_orchestrator_message(bytes);
+  } catch (const ProtocolError& error) {
+    if (agent_ != nullptr) throw;
+    log_error("this process takes no part in the sweep: {}", error.what());
+    dismissed_ = true;
+    return;
+  }
   if (const auto* first = std::get_if<protocol::Configure>(&message)) {
     configure(*first, now);
   } else if (agent_ != nullptr) {
@@ -25,13 +36,14 @@ void AgentSide::handle(std::string_view bytes, Instant now) {
 }
 
 void AgentSide::configure(const protocol::Configure& configure, Instant now) {
-  const agent::FoundHost host = agent::take_stock(transport_.self(), program_);
+  const agent::FoundHost host = agent::take_stock(transport_.self(), options_.program);
   std::vector<protocol::DeviceOffer> devices = agent::offered_devices(host, configure.devices, configure.rehearsal);
   const std::optional<std::string> missing =
-      configure.program.empty() ? std::nullopt : agent::missing_program(program_, configure.program);
+      configure.program.empty() ? std::nullopt : agent::missing_program(options_.program, configure.program);
   if (missing) devices.clear();  // each trial would fail here, and that for good
-  agent::AgentConfig config = agent::make_agent_config(configure.build_id, host, std::move(devices), program_);
+  agent::AgentConfig config = agent::make_agent_config(build_id(), host, std::move(devices), options_.program);
   if (missing) config.notices.push_back(*missing + "; nothing runs on this host");
+  config.sweep_hash = sweep_hash(options_.sweep_file);
   for (std::string& line : agent::kill_leftovers()) config.notices.push_back(std::move(line));
   launcher_ = agent::make_process_launcher();
   agent_ = std::make_unique<agent::Agent>(std::move(config), *launcher_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "cli/run_options.hpp"
 #include "worker/agent/agent.hpp"
 #include "worker/protocol/transport.hpp"
 
@@ -16,7 +17,7 @@ namespace batchsweep::cli {
 
 class AgentSide {
  public:
-  AgentSide(protocol::Transport& transport, std::string program);
+  AgentSide(protocol::Transport& transport, const RunOptions& options);
   void handle(std::string_view bytes, Instant now);
   // Lets the agent look at its trials; true if it had anything to send.
   bool advance(Instant now);
@@ -30,7 +31,7 @@ class AgentSide {
   void configure(const protocol::Configure& configure, Instant now);
 
   protocol::Transport& transport_;
-  std::string program_;
+  const RunOptions& options_;
   std::unique_ptr<agent::Launcher> launcher_;
   std::unique_ptr<agent::Agent> agent_;
   bool dismissed_ = false;

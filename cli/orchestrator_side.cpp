@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/orchestrator_side.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
 #include "base/units.hpp"
+#include "cli/build_id.hpp"
 #include "cli/gpu_check.hpp"
 #include "orchestrator/transport/transports.hpp"
 #include "results/store/cancel_file.hpp"
@@ -31,7 +34,7 @@ struct Overloaded : F... {
 OrchestratorSide::OrchestratorSide(RunSetup& setup, protocol::Transport& transport, Instant now)
     : setup_(setup), transport_(transport), join_until_(now + kJoinWait), next_tick_(now), next_look_(now) {
   protocol::Configure configure;
-  configure.build_id = BATCHSWEEP_VERSION;
+  configure.build_id = build_id();
   configure.devices = setup.sweep.devices;
   configure.rehearsal = setup.sweep.rehearsal.has_value();
   configure.program = needed_program(setup.sweep);
@@ -42,7 +45,13 @@ OrchestratorSide::OrchestratorSide(RunSetup& setup, protocol::Transport& transpo
 
 void OrchestratorSide::receive(protocol::PeerId from, std::string_view bytes, Instant now) {
   look_at_the_time(now);
-  protocol::AgentMessage message = protocol::decode_agent_message(bytes);
+  protocol::AgentMessage message;
+  try {
+    message = protocol::decode_agent_message(bytes);
+  } catch (const ProtocolError& error) {
+    if (refused_.insert(from).second) setup_.progress.say(fmt::format("agent {} is refused: {}", from, error.what()));
+    return;
+  }
   if (auto* registration = std::get_if<protocol::Register>(&message)) {
     if (setup_.core == nullptr) {
       joined_[from] = std::move(*registration);
@@ -65,7 +74,7 @@ void OrchestratorSide::begin(Instant now) {
   }
   if (!setup_.options.rerun && !setup_.options.accept_changes && !setup_.sweep.rehearsal)
     refuse_changed_gpus(setup_.results_path, setup_.store->recorded_gpus(), offered);
-  make_core(setup_, types, transport_.size());
+  make_core(setup_, types, transport_.size() - static_cast<int>(refused_.size()));
   look_at_the_time(now);
   for (auto& [peer, registration] : joined_) {
     execute(setup_.core->handle(orchestrator::AgentJoined{peer, std::move(registration)}, now), now);
@@ -76,7 +85,7 @@ void OrchestratorSide::begin(Instant now) {
 bool OrchestratorSide::advance(Instant now) {
   sent_ = false;
   if (setup_.core == nullptr) {
-    const bool all_here = joined_.size() == static_cast<std::size_t>(transport_.size());
+    const bool all_here = joined_.size() + refused_.size() == static_cast<std::size_t>(transport_.size());
     if (!all_here && (now < join_until_ || joined_.empty()) && !wish_) return false;
     begin(now);
   }

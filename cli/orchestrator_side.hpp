@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "cli/run_setup.hpp"
@@ -35,6 +36,7 @@ class OrchestratorSide {
   Instant join_until_, next_tick_, next_look_;
   std::optional<Instant> give_up_waiting_at_;
   std::map<protocol::PeerId, protocol::Register> joined_;
+  std::set<protocol::PeerId> refused_;  // what they say cannot even be read
   std::optional<StopWish> wish_;
   bool sent_ = false;
 };

@@ -21,6 +21,7 @@ struct RunOptions {
   bool accept_changes = false;
   std::optional<std::int64_t> max_trials;
   std::optional<std::string> until, budget;
+  bool quarantine = false, no_quarantine = false;  // absent both: off in a rehearsal, else on
   bool alone = false;
   std::string program;  // absolute path of this executable
 };

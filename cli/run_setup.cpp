@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <set>
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
+#include "cli/build_id.hpp"
 #include "cli/software_check.hpp"
 #include "results/store/rerun.hpp"
 #include "results/store/status_file.hpp"
@@ -59,6 +61,14 @@ RunSetup::RunSetup(const RunOptions& run_options, const Clock& wall_clock)
   results_path = cli::results_path(sweep, options.results, options.job);
   time_limit = cli::time_limit(options.until, options.budget, clock);
   end_of_job = cli::end_of_job(clock);
+}
+
+std::string sweep_hash(const std::string& path) {
+  try {
+    return hex(sha256_file(path));
+  } catch (const IoError&) {
+    return "";
+  }
 }
 
 RunSetup::~RunSetup() {
@@ -124,10 +134,14 @@ void make_core(RunSetup& setup, const std::vector<std::string>& present_types, i
   orchestrator::CoreOptions options;
   options.agents_expected = agents;
   options.max_trials = setup.options.max_trials.value_or(-1);
+  options.quarantine = setup.sweep.rehearsal ? setup.options.quarantine : !setup.options.no_quarantine;
   options.file_id = setup.store->file_id();
   const bool simulated = setup.sweep.rehearsal && setup.sweep.rehearsal->simulated;
-  if (!simulated) options.end_at = setup.end_of_job;  // simulated trials have a time of their own
-  if (!simulated) options.build_id = BATCHSWEEP_VERSION;  // simulated agents are of no build
+  if (!simulated) {  // simulated agents are of no build and see no file, simulated trials have a time of their own
+    options.build_id = build_id();
+    options.sweep_hash = sweep_hash(setup.options.sweep_file);
+    options.end_at = setup.end_of_job;
+  }
   setup.store->begin();
   setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.recorded, options);
 }

@@ -44,6 +44,8 @@ struct RunSetup {
 [[nodiscard]] std::string results_path(const sweeps::SweepSpec& sweep, const std::optional<std::string>& asked,
                                        const std::optional<std::string>& job);
 
+// Of the sweep file as this process sees it; "" where it sees none.
+[[nodiscard]] std::string sweep_hash(const std::string& path);
 // The program of ours that trials of this sweep need; "": none.
 [[nodiscard]] std::string needed_program(const sweeps::SweepSpec& sweep);
 // What can be refused before a file is touched: the program is missing here (IoError), the grid is empty.

@@ -34,8 +34,8 @@ std::vector<int> with_signals(std::vector<int> descriptors, const StopSignals& s
 }
 
 // A process other than the first: an agent until it is told to rest, or has lost its orchestrator.
-ExitCode serve_as_agent(protocol::Transport& transport, StopSignals& signals, const Clock& clock, const std::string& program) {
-  AgentSide agent(transport, program);
+ExitCode serve_as_agent(protocol::Transport& transport, StopSignals& signals, const Clock& clock, const RunOptions& options) {
+  AgentSide agent(transport, options);
   while (!agent.done()) {
     bool awake = false;
     while (std::optional<protocol::Incoming> incoming = transport.receive()) {
@@ -66,7 +66,7 @@ ExitCode orchestrate(RunSetup& setup, protocol::Transport& transport, StopSignal
   check_setup(setup);
   open_results(setup);
   OrchestratorSide orchestrator(setup, transport, clock.now());
-  AgentSide agent(transport, setup.options.program);
+  AgentSide agent(transport, setup.options);
   while (!orchestrator.finished(clock.now())) {
     bool awake = false;
     while (std::optional<protocol::Incoming> incoming = transport.receive()) {
@@ -123,7 +123,7 @@ ExitCode run_sweep(const RunOptions& options) {
       orchestrator::launched_under_mpi() ? orchestrator::make_mpi_transport() : orchestrator::make_loopback_transport();
   check_launch(transport->size(), options.alone);
   const ExitCode code = transport->self() == 0 ? lead(options, *transport, signals)
-                                               : serve_as_agent(*transport, signals, system_clock(), options.program);
+                                               : serve_as_agent(*transport, signals, system_clock(), options);
   std::fflush(nullptr);
   // A lost peer makes MPI_Finalize wait for ever: everything is saved, so leave without it.
   if (!transport->close(kCloseSeconds)) _exit(static_cast<int>(code));

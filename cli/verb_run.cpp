@@ -18,11 +18,14 @@ void add_run(CommandLine& line) {
       .option("--max-trials", options->max_trials, "start at most so many trials")
       .option("--until", options->until, "start nothing new from this local time on: 18:00")
       .option("--budget", options->budget, "start nothing new after this long: \"30 min\"")
+      .flag("--no-quarantine", options->no_quarantine, "go on using devices on which several different trials crashed")
+      .flag("--quarantine", options->quarantine, "take such devices out of service in a rehearsal, too")
       .flag("--alone", options->alone, "run in this one process although Slurm started more")
       .example("mpirun -n 4 --bind-to none batchsweep run cards.toml --results cards.h5")
       .run([options] {
         options->program = own_program();
         if (options->max_trials && *options->max_trials < 0) throw UsageError("--max-trials: expected a number from 0 up");
+        if (options->quarantine && options->no_quarantine) throw UsageError("--quarantine and --no-quarantine: only one of them");
         return run_sweep(*options);
       });
 }

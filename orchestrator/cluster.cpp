@@ -30,7 +30,7 @@ Cluster::Claim Cluster::claim(protocol::PeerId id, Instant now) {
   agent.last_heard = agent.last_beat = now;
   Claim claim;
   for (const protocol::DeviceOffer& offer : agent.registration.devices) {
-    const auto [entry, fresh] = unit_ids_.try_emplace({agent.host, offer.uuid}, units_.size());
+    const auto [entry, fresh] = unit_ids_.try_emplace(offer.uuid, units_.size());
     if (fresh) units_.push_back(Unit{.uuid = offer.uuid, .owner = id, .holder = {}});
     const bool twice = std::ranges::any_of(claim.owned, [&](DeviceId other) {
       return devices_[other].unit == entry->second && devices_[other].offer.type == offer.type;
@@ -82,7 +82,13 @@ void Cluster::release(DeviceId device) {
   unit.holder.reset();
 }
 
-void Cluster::quarantine(DeviceId device) { units_[devices_[device].unit].quarantined = true; }
+void Cluster::take_out_of_service(DeviceId device, const std::string& why) {
+  units_[devices_[device].unit].out_of_service = why;
+}
+
+const std::optional<std::string>& Cluster::out_of_service(DeviceId device) const {
+  return units_[devices_[device].unit].out_of_service;
+}
 
 const std::optional<protocol::AttemptKey>& Cluster::holder(DeviceId device) const {
   return units_[devices_[device].unit].holder;

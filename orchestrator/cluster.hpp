@@ -40,14 +40,13 @@ class Cluster {
     Instant last_heard{}, last_beat{};
   };
   struct Claim {
-    std::vector<int>
-        refused;  // indices of offers that another rank of the host owns, or that it made twice
+    std::vector<int> refused;  // indices of offers that another rank owns, or that it made twice
     std::vector<DeviceId> owned;
   };
 
   void join(protocol::PeerId agent, const protocol::Register& registration, Instant now);
-  // The agent becomes alive and owns what nobody of its host owns yet. Called in rank order: the
-  // lowest rank that sees a device has it.
+  // The agent becomes alive and owns what nobody owns yet. Called in rank order: the lowest rank
+  // that sees a device has it.
   Claim claim(protocol::PeerId agent, Instant now);
   // Its devices are gone; what they hold stays held until it is released.
   void give_up(protocol::PeerId agent);
@@ -66,8 +65,9 @@ class Cluster {
 
   void hold(DeviceId device, const protocol::AttemptKey& key);
   void release(DeviceId device);
-  // Out of service (not clean, or its process cannot be killed): never free again.
-  void quarantine(DeviceId device);
+  // Never free again: it is not clean, or crashes whatever runs on it.
+  void take_out_of_service(DeviceId device, const std::string& why);
+  [[nodiscard]] const std::optional<std::string>& out_of_service(DeviceId device) const;
   [[nodiscard]] const std::optional<protocol::AttemptKey>& holder(DeviceId device) const;
   // Its agent lives and it is not out of service.
   [[nodiscard]] bool usable(DeviceId device) const;
@@ -81,18 +81,19 @@ class Cluster {
     std::string uuid;
     protocol::PeerId owner = 0;
     std::optional<protocol::AttemptKey> holder;
-    bool quarantined = false;
+    std::optional<std::string> out_of_service;  // why
   };
   [[nodiscard]] std::size_t host_id(const results::HostRecord& record);
   [[nodiscard]] bool usable_unit(const Unit& unit) const {
-    return !unit.quarantined && alive(unit.owner);
+    return !unit.out_of_service && alive(unit.owner);
   }
 
   std::map<protocol::PeerId, Agent> agents_;
   std::vector<Host> hosts_;
   std::map<std::string, std::size_t> host_ids_;  // by name
   std::vector<Unit> units_;
-  std::map<std::pair<std::size_t, std::string>, std::size_t> unit_ids_;  // (host, uuid)
+  // By uuid alone: two containers on one machine are two hosts that see the same GPUs.
+  std::map<std::string, std::size_t> unit_ids_;
   std::vector<Device> devices_;
 };
 

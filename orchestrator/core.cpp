@@ -70,7 +70,8 @@ void Core::State::on(const AgentJoined& event) {
   if (const std::optional<std::string> why = why_refused(event.registration)) {
     say("agent " + std::to_string(event.agent) + " on " + host + " is refused: " + *why);
     send(event.agent, protocol::Shutdown{});
-    out.emplace_back(GiveUpAgent{event.agent});
+    refused.insert(event.agent);
+    if (!open) open_if_complete();
     return;
   }
   cluster.join(event.agent, event.registration, now);

@@ -63,13 +63,15 @@ using Command = std::variant<Send, NoteStarted, RecordAttempt, GiveUpAgent, Say>
 
 struct CoreOptions {
   double beat_s = 1;
-  double lease_s = 5;           // silence longer than this: the agent is given up
+  double lease_s = 3;           // silence longer than this, three beats: the agent is given up
   double verdict_wait_s = 2;    // after the first bad rank, the others get so long to end
   double join_wait_s = 10;      // agents that have not registered by then are not waited for
   int agents_expected = 1;
+  bool quarantine = false;       // devices that crash several different trials are taken out of service
   std::int64_t max_trials = -1;  // --max-trials: begin at most so many attempts; -1 no limit
   std::string file_id;
   std::string build_id;          // agents of another build are refused; "" takes any
+  std::string sweep_hash;        // and those that see another sweep file; "" takes any
   std::optional<Instant> end_at; // wall time or budget: what would not end by then is not started, what runs is stopped
 };
 

@@ -17,13 +17,17 @@ std::optional<std::string> Core::State::why_refused(const protocol::Register& re
         "its build is {}, the orchestrator's {}: start the same batchsweep on all hosts",
         registration.build_id, options.build_id);
   }
+  if (!options.sweep_hash.empty() && !registration.sweep_hash.empty() &&
+      registration.sweep_hash != options.sweep_hash) {
+    return "the sweep file that it sees differs from the orchestrator's: give all hosts the same";
+  }
   return std::nullopt;
 }
 
 // All agents are waited for, because the lowest rank that sees a device owns it.
 void Core::State::open_if_complete() {
   const std::size_t joined = cluster.agents().size();
-  const auto expected_agents = static_cast<std::size_t>(options.agents_expected);
+  const auto expected_agents = static_cast<std::size_t>(options.agents_expected) - refused.size();
   const bool waited = now - *began >= seconds(options.join_wait_s);
   if (joined == 0 || (joined < expected_agents && !waited)) return;
   if (joined < expected_agents) {
@@ -48,8 +52,8 @@ void Core::State::welcome(protocol::PeerId id) {
   }
   if (!claim.owned.empty()) return;
   const std::string& host = cluster.hosts()[cluster.find(id)->host].name;
-  const char* why = claim.refused.empty() ? "it offers no device"
-                                          : "a lower rank of that host owns all its devices";
+  const char* why =
+      claim.refused.empty() ? "it offers no device" : "a lower rank owns all its devices";
   say(fmt::format("agent {} on {} rests: {}", id, host, why));
 }
 

@@ -161,11 +161,12 @@ void Core::State::conclude(Attempt& attempt) {
   if (verdict.outcome == results::Outcome::kCompleted) {
     expected.add(kind_of_trial[table.trial_of(attempt.slot)], to_seconds(now - attempt.started));
   }
+  judge_devices(attempt, verdict, record);
   pending[attempt.key] = {
       .slot = attempt.slot, .final = final, .failure = results::is_failure(verdict.outcome)};
   out.push_back(RecordAttempt{.key = attempt.key, .final = final, .record = std::move(record)});
   if (verdict.outcome == results::Outcome::kLost) lost.insert_or_assign(attempt.key, attempt);
-  leave_devices(attempt, verdict);
+  leave_devices(attempt);
 }
 
 // The trial was counted as lost and may run again by now, so this is one more record of the old
@@ -213,16 +214,40 @@ bool Core::State::relaunch(Attempt& attempt, const Verdict& verdict) {
   return true;
 }
 
-// Gives the devices back, but for those that are not clean or that a process still sits on. May end
-// the attempt's life.
-void Core::State::leave_devices(Attempt& attempt, const Verdict& verdict) {
+// A device that is not what it was when it was offered, or that crashes whatever runs on it, takes
+// no more trials; the record says so.
+void Core::State::judge_devices(const Attempt& attempt, const Verdict& verdict,
+                                results::AttemptRecord& record) {
+  if (verdict.outcome == results::Outcome::kCompleted) {
+    for (const RankState& rank : attempt.ranks)
+      quarantine.completed(cluster.device(rank.device).unit);
+    return;
+  }
+  if (!verdict.guilty_rank) return;
+  const DeviceId device = attempt.ranks[static_cast<std::size_t>(*verdict.guilty_rank)].device;
+  if (verdict.reason == results::Reason::kDeviceNotClean ||
+      verdict.reason == results::Reason::kDeviceAbsent) {
+    take_out_of_service(device, verdict.evidence.message);
+    return;
+  }
+  if (!options.quarantine || verdict.outcome != results::Outcome::kCrashed) return;
+  const auto crashed = quarantine.crashed(cluster.device(device).unit, attempt.key.trial);
+  if (crashed.empty()) return;
+  std::string trials;
+  for (const sweeps::TrialId trial : crashed)
+    trials += (trials.empty() ? "" : ", ") + sweeps::to_text(trial);
+  const std::string why = fmt::format(
+      "{} different trials crashed on it, none completed in between ({})", crashed.size(), trials);
+  record.trial.message += fmt::format("; device {} is out of service from here on: {}",
+                                      cluster.device(device).offer.uuid, why);
+  take_out_of_service(device, why + "; where the trials are to blame: --no-quarantine");
+}
+
+// Gives the devices back, but for those that a process still sits on. May end the attempt's life.
+void Core::State::leave_devices(Attempt& attempt) {
   bool lingers = false;
-  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
-    const RankState& state = attempt.ranks[rank];
+  for (const RankState& state : attempt.ranks) {
     std::erase(cluster.host(cluster.device(state.device).host).attempts, attempt.key);
-    const bool unclean = verdict.reason == results::Reason::kDeviceNotClean &&
-                         std::cmp_equal(rank, verdict.guilty_rank.value_or(-1));
-    if (unclean) take_out_of_service(state.device);
     if (state.ended) {
       release(state.device);
     } else {
@@ -241,9 +266,12 @@ void Core::State::release(DeviceId device) {
   scheduler.release(device);
 }
 
-void Core::State::take_out_of_service(DeviceId device) {
-  cluster.quarantine(device);
-  for (const DeviceId view : cluster.views_of(device)) scheduler.remove_device(view);
+void Core::State::take_out_of_service(DeviceId id, const std::string& why) {
+  const Device& device = cluster.device(id);
+  say(fmt::format("{} ({}) on {} is out of service: {}", device.offer.type, device.offer.uuid,
+                  cluster.hosts()[device.host].name, why));
+  cluster.take_out_of_service(id, why);
+  for (const DeviceId view : cluster.views_of(id)) scheduler.remove_device(view);
 }
 
 void Core::State::lingering_rank_ended(Attempt& attempt, const RankState& rank) {

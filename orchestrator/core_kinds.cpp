@@ -57,7 +57,8 @@ void Core::State::decide(KindOfTrial& kind, KindId id) {
     kind.fate = Fate::kAbsent;
     kind.why = fmt::format("{} x {} for one trial are more than this cluster can hold",
                            kind.needs.world_size, kind.needs.gpu);
-  } else if (std::optional<std::string> why = why_unsupported(kind.precision, device->offer)) {
+  } else if (std::optional<std::string> why =
+                 why_unsupported(kind.precision, kind.needs.world_size, device->offer)) {
     kind.fate = Fate::kUnsupported;
     kind.why = *std::move(why);
   } else {

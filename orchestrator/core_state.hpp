@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "orchestrator/cluster.hpp"
 #include "orchestrator/core.hpp"
 #include "orchestrator/expected_time.hpp"
+#include "orchestrator/quarantine.hpp"
 #include "orchestrator/scheduler.hpp"
 #include "orchestrator/trial_table.hpp"
 #include "orchestrator/verdict.hpp"
@@ -36,7 +38,8 @@ struct Core::State {
   struct Pending {
     SlotId slot = 0;
     bool final = false, failure = false;
-    bool aside = false;  // its slot does not wait for it: no device here can hold the trial, or the end came too late
+    bool aside = false;  // its slot does not wait for it: no device here can hold the trial, or the
+                         // end came too late
   };
   enum class Stop { kNo, kDrain, kNow };
 
@@ -47,6 +50,7 @@ struct Core::State {
   Scheduler scheduler;
   Cluster cluster;
   ExpectedTime expected;
+  Quarantine quarantine;
   std::vector<KindOfTrial> kinds;     // by KindId
   std::vector<KindId> kind_of_trial;  // by index in the grid
   std::map<protocol::AttemptKey, Attempt> attempts;
@@ -55,7 +59,8 @@ struct Core::State {
 
   Instant now{};
   std::optional<Instant> began, last_tick;
-  bool open = false;  // agents are welcomed, trials are started
+  std::set<protocol::PeerId> refused;  // they are not waited for
+  bool open = false;                   // agents are welcomed, trials are started
   Stop stop = Stop::kNo;
   std::int64_t begun = 0;       // attempts, for max_trials
   std::size_t skip_cursor = 0;  // slots before it need no record of a trial that cannot run
@@ -110,9 +115,11 @@ struct Core::State {
   void kill(Attempt& attempt, double wait_s);
   void conclude(Attempt& attempt);
   [[nodiscard]] bool relaunch(Attempt& attempt, const Verdict& verdict);
-  void leave_devices(Attempt& attempt, const Verdict& verdict);
+  void leave_devices(Attempt& attempt);
   void release(DeviceId device);
-  void take_out_of_service(DeviceId device);
+  void take_out_of_service(DeviceId device, const std::string& why);
+  void judge_devices(const Attempt& attempt, const Verdict& verdict,
+                     results::AttemptRecord& record);
   void rank_ended_late(protocol::PeerId agent, const protocol::RankEnded& message);
   void conclude_overdue();
   [[nodiscard]] bool awaits_lease(const Attempt& attempt) const;

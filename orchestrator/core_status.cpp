@@ -52,10 +52,13 @@ Json devices_json(const Cluster& cluster, const std::map<protocol::AttemptKey, A
     json["type"] = device.offer.type;
     json["uuid"] = device.offer.uuid;
     const bool running = attempt != attempts.end() && !attempt->second.lingers_since;
-    json["state"] = !cluster.usable(device.id) ? "gone"
-                    : running                  ? "running"
-                    : holder                   ? "stuck"
-                                               : "idle";
+    const auto& out_of_service = cluster.out_of_service(device.id);
+    json["state"] = out_of_service               ? "out of service"
+                    : !cluster.usable(device.id) ? "gone"
+                    : running                    ? "running"
+                    : holder                     ? "stuck"
+                                                 : "idle";
+    if (out_of_service) json["why"] = *out_of_service;
     if (running) json["runs"] = attempt_json(attempt->second, device, now);
     list.push_back(std::move(json));
   }

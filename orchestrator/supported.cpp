@@ -17,8 +17,10 @@ std::string capability_of(const protocol::DeviceOffer& device) {
 
 }  // namespace
 
-std::optional<std::string> why_unsupported(const std::string& precision,
+std::optional<std::string> why_unsupported(const std::string& precision, std::int64_t world_size,
                                            const protocol::DeviceOffer& device) {
+  if (world_size > 1 && device.uuid.starts_with("MIG-"))
+    return fmt::format("{}: slices of a card (MIG) cannot train together", device.type);
   if (precision != "tf32" && !precision.starts_with("bf16")) return std::nullopt;
   const std::string capability = capability_of(device);
   if (capability.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Can a device of this type compute in that precision at all? Asked before anything is started.
+// Can devices of this type do what a trial asks of them at all? Asked before anything is started.
 // Pure.
 #pragma once
 
@@ -13,6 +13,7 @@ namespace batchsweep::orchestrator {
 // Why not, as a sentence; nullopt: it can, or nobody knows. A catalogue name counts before the
 // device that carries it, so that an emulated card lacks what the real one lacks.
 [[nodiscard]] std::optional<std::string> why_unsupported(const std::string& precision,
+                                                         std::int64_t world_size,
                                                          const protocol::DeviceOffer& device);
 
 }  // namespace batchsweep::orchestrator

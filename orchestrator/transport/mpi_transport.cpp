@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <list>
 #include <set>
@@ -44,7 +45,7 @@ struct Transfer {
 
 class MpiTransport final : public protocol::Transport {
  public:
-  MpiTransport() {
+  MpiTransport() : under_mpirun_(std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
     int provided = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), "MPI_Init");
     check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
@@ -96,7 +97,9 @@ class MpiTransport final : public protocol::Transport {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (!lost_.empty()) return false;
-    alarm(static_cast<unsigned>(seconds) + 1);  // a peer that died just now: leave all the same
+    // Finalizing waits for all peers. One that died just now must not keep this process; but mpirun ends all when one dies, and
+    // takes a rank that leaves before the others for dead: a process that rests waits here for the end.
+    if (self_ == 0 || !under_mpirun_) alarm(static_cast<unsigned>(seconds) + 1);
     MPI_Finalize();
     alarm(0);
     return true;
@@ -135,6 +138,7 @@ class MpiTransport final : public protocol::Transport {
     return std::nullopt;
   }
 
+  bool under_mpirun_;
   int self_ = 0, size_ = 1;
   std::deque<protocol::Incoming> local_;
   std::list<Transfer> sends_, receives_;  // lists: buffers must not move

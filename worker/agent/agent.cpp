@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/units.hpp"
+#include "worker/agent/device_check.hpp"
 #include "worker/agent/network.hpp"
 #include "worker/agent/rank_run.hpp"
 #include "worker/protocol/trial_input.hpp"
@@ -53,6 +54,10 @@ Evidence launch_failure(const std::string& message) {
           .message = message};
 }
 
+Evidence not_launched(const std::string& why) {
+  return {.kind = EvidenceKind::kKilled, .reason = results::Reason::kStopped, .message = why};
+}
+
 }  // namespace
 
 std::string find_program(const std::string& own_program, const std::string& name) {
@@ -81,6 +86,7 @@ AgentConfig make_agent_config(const std::string& build_id, const FoundHost& host
           .addresses = own_addresses(),
           .trial_program = find_program(own_program, "batchsweep-trial"),
           .player_program = find_program(own_program, "batchsweep-player"),
+          .probe_program = own_program,
           .environment = scrubbed(own_environment())};
 }
 
@@ -92,6 +98,7 @@ struct Agent::State {
   Instant last_heard, last_beat;
   bool resting = false;  // Shutdown, or the lease is lost: says nothing more, starts nothing
   std::vector<std::unique_ptr<RankRun>> runs;
+  std::vector<DeviceCheck> checks;  // of ranks that start when their devices are fit
   std::vector<protocol::AgentMessage> outgoing;
 
   void say(protocol::AgentMessage message) {
@@ -102,6 +109,7 @@ struct Agent::State {
     for (auto& run : runs) {
       if (!run->reported()) run->kill(why, now);
     }
+    checks.clear();
     resting = true;
   }
 
@@ -119,24 +127,98 @@ struct Agent::State {
       if (run->place().key == kill.key && !run->reported())
         run->kill("killed by the orchestrator", now);
     }
+    for (const DeviceCheck& check : checks) {
+      if (check.start().key == kill.key)
+        say_not_started(check.start(),
+                        not_launched("killed by the orchestrator before it was launched"));
+    }
+    std::erase_if(checks, [&](const DeviceCheck& check) { return check.start().key == kill.key; });
   }
   void on(const protocol::Meet& meet, Instant) {
     for (auto& run : runs) {
       if (run->place().key == meet.key && run->place().launch.rank != 0 && !run->reported())
         run->meet(meet.at);
     }
+    for (DeviceCheck& check : checks) {
+      if (check.start().key == meet.key) check.keep(meet);
+    }
   }
   void on(const StartRanks& start, Instant now) {
+    if (start.player || config.probe_program.empty()) return start_ranks(start, now);
+    std::vector<DeviceOffer> devices;
+    for (const RankLaunch& launch : start.ranks) {
+      const auto found = std::ranges::find(config.devices, launch.device, &DeviceOffer::index);
+      if (found != config.devices.end()) devices.push_back(*found);
+    }
+    const bool known = devices.size() == start.ranks.size();
+    if (!known || std::ranges::count(devices, sweeps::DeviceKind::kCuda, &DeviceOffer::kind) == 0)
+      return start_ranks(start, now);
+    try {
+      checks.emplace_back(start, std::move(devices),
+                          LaunchRequest{.command = {config.probe_program, "probe"},
+                                        .attempt_tag = fmt::format("{}:probe", file_id)},
+                          launcher, now);
+    } catch (const IoError& error) {
+      say_not_started(start, launch_failure(error.what()));
+    }
+  }
+
+  void advance_checks(Instant now) {
+    for (std::size_t i = 0; i < checks.size();) {
+      const StartRanks start = checks[i].start();
+      const std::optional<protocol::Meet> meet = checks[i].kept();
+      std::optional<std::vector<std::optional<Unfit>>> answers;
+      try {
+        answers = checks[i].advance(now);
+        if (!answers) {
+          ++i;
+          continue;
+        }
+      } catch (const IoError& error) {
+        say_not_started(start, launch_failure(error.what()));
+      }
+      checks.erase(checks.begin() + static_cast<std::ptrdiff_t>(i));
+      if (answers) start_if_fit(start, *answers, now);
+      if (meet) on(*meet, now);
+    }
+  }
+
+  // All or none: a trial that lacks one device cannot begin.
+  void start_if_fit(const StartRanks& start, const std::vector<std::optional<Unfit>>& answers,
+                    Instant now) {
+    if (std::ranges::none_of(answers, [](const auto& unfit) { return unfit.has_value(); }))
+      return start_ranks(start, now);
+    for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+      Evidence evidence =
+          not_launched("was not launched: the device of another rank cannot be used");
+      if (const std::optional<Unfit>& unfit = answers[rank])
+        evidence = {
+            .kind = EvidenceKind::kSkipped, .reason = unfit->reason, .message = unfit->message};
+      say(rank_ended(place_of(start, start.ranks[rank]), evidence, {}));
+    }
+  }
+
+  void say_not_started(const StartRanks& start, const Evidence& why) {
+    for (const RankLaunch& launch : start.ranks) say(rank_ended(place_of(start, launch), why, {}));
+  }
+
+  void start_ranks(const StartRanks& start, Instant now) {
     for (const RankLaunch& launch : start.ranks) start_rank(start, launch, now);
   }
 
+  [[nodiscard]] RankPlace place_of(const StartRanks& start, const RankLaunch& launch) const {
+    return {.key = start.key,
+            .launch = launch,
+            .device = {},
+            .host_id = config.host.id,
+            .hostname = config.host.hostname,
+            .cpus_allowed = config.host.cpus_allowed,
+            .shm_bytes = config.host.shm_bytes,
+            .recorded_environment = {}};
+  }
+
   void start_rank(const StartRanks& start, const RankLaunch& launch, Instant now) {
-    RankPlace place{.key = start.key,
-                    .launch = launch,
-                    .host_id = config.host.id,
-                    .hostname = config.host.hostname,
-                    .cpus_allowed = config.host.cpus_allowed,
-                    .shm_bytes = config.host.shm_bytes};
+    RankPlace place = place_of(start, launch);
     try {
       place.device = device(launch.device);
       if (const RankRun* stuck = stuck_on(place.device)) {
@@ -178,7 +260,7 @@ struct Agent::State {
         .command = start.command,
         .input_line = input_line(start, launch, offer),
         .second_line = start.network && launch.rank != 0,
-        .attempt_tag = fmt::format("{}:{}", file_id, to_text(start.key)),
+        .attempt_tag = fmt::format("{}:{}:{}", file_id, to_text(start.key), launch.rank),
         .env = start.env,
         .visible_devices = offer.kind == sweeps::DeviceKind::kCuda ? offer.uuid : ""};
     if (request.command.empty()) {
@@ -237,7 +319,8 @@ protocol::AgentMessage Agent::start(Instant now) {
                             .host = state_->config.host,
                             .devices = state_->config.devices,
                             .notices = state_->config.notices,
-                            .addresses = state_->config.addresses};
+                            .addresses = state_->config.addresses,
+                            .sweep_hash = state_->config.sweep_hash};
 }
 
 void Agent::handle(const protocol::OrchestratorMessage& message, Instant now) {
@@ -248,6 +331,7 @@ void Agent::handle(const protocol::OrchestratorMessage& message, Instant now) {
 
 void Agent::advance(Instant now) {
   state_->check_lease(now);
+  state_->advance_checks(now);
   state_->advance_runs(now);
   state_->beat_if_due(now);
 }
@@ -260,6 +344,10 @@ std::vector<int> Agent::descriptors() const {
   std::vector<int> all;
   for (const auto& run : state_->runs) {
     const auto own = run->descriptors();
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  for (const DeviceCheck& check : state_->checks) {
+    const auto own = check.descriptors();
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
@@ -275,11 +363,13 @@ Duration Agent::until_next_deadline(Instant now) const {
   for (const auto& run : state_->runs) {
     if (!run->reported()) next = std::min(next, std::max(run->next_deadline(), now + kLookAgain));
   }
+  for (const DeviceCheck& check : state_->checks) next = std::min(next, check.next_deadline());
   return std::clamp(next - now, Duration::zero(), Duration(std::chrono::hours(1)));
 }
 
 bool Agent::busy() const {
-  return std::ranges::any_of(state_->runs, [](const auto& run) { return !run->reported(); });
+  return !state_->checks.empty() ||
+         std::ranges::any_of(state_->runs, [](const auto& run) { return !run->reported(); });
 }
 
 bool Agent::shut_down() const { return state_->resting && !busy(); }

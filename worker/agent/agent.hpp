@@ -28,8 +28,11 @@ struct AgentConfig {
   double welcome_wait_s =
       60;  // silence before the first word of the orchestrator; then it is taken for dead
   std::string trial_program,
-      player_program;       // absolute paths of the built-in programs; "": not installed
-  Environment environment;  // what trials inherit, for the record
+      player_program;         // absolute paths of the built-in programs; "": not installed
+  std::string probe_program;  // batchsweep itself: its `probe` looks at GPUs before each trial; "":
+                              // nobody does
+  Environment environment;    // what trials inherit, for the record
+  std::string sweep_hash;     // of the sweep file as this process sees it; "" where it sees none
 };
 
 // The usual configuration on a host: programs beside `own_program` or in ../libexec/batchsweep,

@@ -17,6 +17,9 @@ namespace batchsweep::agent {
 struct FoundGpu {
   std::string uuid, driver_name, pci_bus_id, compute_capability, driver_version;
   std::uint64_t memory_bytes = 0;
+  std::optional<std::uint64_t> used_bytes;  // now, by anybody; without what the driver itself keeps
+  std::vector<std::string> processes;       // that compute on it now, as people name them
+  bool prohibited = false;                  // compute mode Prohibited: takes no process at all
 };
 struct FoundHost {
   std::string name;  // BATCHSWEEP_HOST (%r = MPI rank), else SLURMD_NODENAME, else the hostname
@@ -44,6 +47,9 @@ struct FoundHost {
 [[nodiscard]] std::vector<protocol::DeviceOffer> offered_devices(const FoundHost& host,
                                                                   const std::vector<sweeps::DeclaredDevice>& declared,
                                                                   bool rehearsal);
+
+// What `batchsweep probe` printed; nullopt where it is no such answer.
+[[nodiscard]] std::optional<std::vector<FoundGpu>> gpus_of_probe(const std::string& answer);
 
 // The body of the hidden `batchsweep probe`: what NVML finds, as one line of JSON.
 [[nodiscard]] std::string probe_gpus_json(const std::string& nvml_library = "libnvidia-ml.so.1");

@@ -19,7 +19,7 @@ struct LaunchRequest {
   std::vector<std::string> command;
   std::string input_line;  // written to standard input, with newline; then closed
   bool second_line = false;  // it stays open for Process::give_line
-  std::string attempt_tag;  // BATCHSWEEP_ATTEMPT: "<file id>:<trial>:<repeat>:<n>"
+  std::string attempt_tag;  // BATCHSWEEP_ATTEMPT: "<file id>:<trial>:<repeat>:<n>:<rank>"
   std::map<std::string, std::string> env;  // on top of the scrubbed environment
   std::string visible_devices;             // CUDA_VISIBLE_DEVICES; "" = none visible
 };

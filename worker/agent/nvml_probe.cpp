@@ -5,6 +5,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <iterator>
+#include <span>
 #include <string>
 
 #include "base/json.hpp"
@@ -22,7 +24,17 @@ struct NvmlPciInfo {
   unsigned domain, bus, device, pci_device_id, pci_subsystem_id;
   char bus_id[32];
 };
+struct NvmlMemoryV2 {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+struct NvmlProcess {
+  unsigned pid;
+  unsigned long long used;
+  unsigned gpu_instance, compute_instance;
+};
 constexpr int kSuccess = 0;
+constexpr int kModeProhibited = 2;
 
 class Nvml {
  public:
@@ -58,13 +70,40 @@ class Nvml {
   void* handle_;
 };
 
+// What anybody holds now. The first form of this question counts the driver's own share as used:
+// better no answer than that.
+Json used_bytes(const Nvml& nvml, NvmlDevice device) {
+  NvmlMemoryV2 memory{};
+  memory.version = sizeof memory | (2U << 24U);
+  if (nvml.call("nvmlDeviceGetMemoryInfo_v2", device, &memory) != kSuccess) return nullptr;
+  return memory.used;
+}
+
+// "process 4711 (python3)". A server that lets processes share a card computes nothing itself.
+Json processes_on(const Nvml& nvml, NvmlDevice device) {
+  NvmlProcess found[64] = {};
+  unsigned count = std::size(found);
+  Json processes = Json::array();
+  if (nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count,
+                static_cast<NvmlProcess*>(found)) != kSuccess)
+    return processes;
+  for (const NvmlProcess& process : std::span(found).first(count)) {
+    const std::string name = nvml.text("nvmlSystemGetProcessName", process.pid);
+    if (name.find("nvidia-cuda-mps-server") != std::string::npos) continue;
+    processes.push_back(name.empty() ? fmt::format("process {}", process.pid)
+                                     : fmt::format("process {} ({})", process.pid, name));
+  }
+  return processes;
+}
+
 Json describe(const Nvml& nvml, NvmlDevice device, NvmlDevice parent,
               const std::string& driver_version) {
   NvmlMemory memory{};
   NvmlPciInfo pci{};
-  int major = 0, minor = 0;
+  int major = 0, minor = 0, mode = 0;
   nvml.call("nvmlDeviceGetMemoryInfo", device, &memory);
   nvml.call("nvmlDeviceGetPciInfo_v3", parent, &pci);
+  nvml.call("nvmlDeviceGetComputeMode", parent, &mode);
   const bool capable =
       nvml.call("nvmlDeviceGetCudaComputeCapability", parent, &major, &minor) == kSuccess;
   return {{"uuid", nvml.text("nvmlDeviceGetUUID", device)},
@@ -72,7 +111,10 @@ Json describe(const Nvml& nvml, NvmlDevice device, NvmlDevice parent,
           {"pci_bus_id", std::string(pci.bus_id)},
           {"compute_capability", capable ? fmt::format("{}.{}", major, minor) : ""},
           {"driver_version", driver_version},
-          {"memory_bytes", memory.total}};
+          {"memory_bytes", memory.total},
+          {"used_bytes", used_bytes(nvml, device)},
+          {"processes", processes_on(nvml, device)},
+          {"prohibited", mode == kModeProhibited}};
 }
 
 // The slices of a partitioned card in place of the card: nothing can run on the whole of it.

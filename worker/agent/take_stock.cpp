@@ -124,7 +124,12 @@ FoundGpu gpu_from_json(const Json& json) {
           .pci_bus_id = json.at("pci_bus_id"),
           .compute_capability = json.at("compute_capability"),
           .driver_version = json.at("driver_version"),
-          .memory_bytes = json.at("memory_bytes")};
+          .memory_bytes = json.at("memory_bytes"),
+          .used_bytes = json.at("used_bytes").is_null()
+                            ? std::nullopt
+                            : std::optional<std::uint64_t>(json.at("used_bytes")),
+          .processes = json.at("processes"),
+          .prohibited = json.at("prohibited")};
 }
 
 void find_gpus(FoundHost& host, const std::string& program, double limit_s) {
@@ -180,6 +185,20 @@ std::string host_id(const results::HostRecord& host) {
 }
 
 }  // namespace
+
+std::optional<std::vector<FoundGpu>> gpus_of_probe(const std::string& answer) {
+  // A driver may print words of its own before.
+  const std::size_t begin = answer.find("{\"gpus\"");
+  if (begin == std::string::npos) return std::nullopt;
+  try {
+    std::vector<FoundGpu> gpus;
+    const Json json = Json::parse(answer.substr(begin));
+    for (const Json& gpu : json.at("gpus")) gpus.push_back(gpu_from_json(gpu));
+    return gpus;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
 
 FoundHost take_stock(int mpi_rank, const std::string& batchsweep_program, double probe_limit_s) {
   widen_cpu_set_under_mpirun();

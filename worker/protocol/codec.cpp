@@ -55,7 +55,7 @@ void members(A& archive, T& n) {
 }
 template <class A, Of<Register> T>
 void members(A& archive, T& m) {
-  archive(m.protocol_version, m.build_id, m.host, m.devices, m.notices, m.addresses);
+  archive(m.protocol_version, m.build_id, m.host, m.devices, m.notices, m.addresses, m.sweep_hash);
 }
 template <class A, Of<Beat> T>
 void members(A&, T&) {}

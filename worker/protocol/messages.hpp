@@ -56,6 +56,7 @@ struct Register {
   std::vector<DeviceOffer> devices;
   std::vector<std::string> notices;  // leftovers killed, devices not clean, ...
   std::vector<std::string> addresses;  // of the host, without its loopback
+  std::string sweep_hash;            // of the sweep file as this process sees it; "" where it sees none
   bool operator==(const Register&) const = default;
 };
 struct Beat {
@@ -103,7 +104,7 @@ struct Configure {
 };
 struct Welcome {
   std::string file_id;  // of the results file: part of BATCHSWEEP_ATTEMPT
-  double beat_s = 1, lease_s = 5;  // silence longer than lease_s: the agent kills its trials
+  double beat_s = 1, lease_s = 3;  // silence longer than lease_s: the agent kills its trials
   std::vector<int> refused_devices;  // claimed by a lower rank of the same host
   bool operator==(const Welcome&) const = default;
 };

@@ -25,7 +25,7 @@ struct Script {
   LaunchRequest request;
   std::vector<std::string> lines;
   std::vector<std::string> given;  // second lines
-  std::string partial_line;
+  std::string partial_line, output = "what it printed";
   std::optional<ExitStatus> status;
   int kills = 0;
   bool unkillable = false, destroyed = false;
@@ -50,7 +50,7 @@ class FakeProcess final : public Process {
       script_->status = ExitStatus{.exit_code = std::nullopt, .signal = SIGKILL};
     return true;
   }
-  [[nodiscard]] std::string output() const override { return "what it printed"; }
+  [[nodiscard]] std::string output() const override { return script_->output; }
 
  private:
   std::shared_ptr<Script> script_;
@@ -147,7 +147,7 @@ TEST_F(AgentTest, GivesEachRankItsOwnPartOfTheInput) {
   ASSERT_EQ(launcher.scripts.size(), 2U);
   const LaunchRequest& request = script(0).request;
   EXPECT_EQ(request.command, std::vector<std::string>{"/bs/batchsweep-trial"});
-  EXPECT_EQ(request.attempt_tag, "file:0000000000000005:0:2");
+  EXPECT_EQ(request.attempt_tag, "file:0000000000000005:0:2:2");
   EXPECT_EQ(request.visible_devices, "GPU-1");
   EXPECT_EQ(request.env.at("NCCL_ALGO"), "Ring");
   const Json input = Json::parse(request.input_line);
@@ -366,6 +366,125 @@ TEST_F(AgentTest, AProcessThatCannotBeKilledCostsItsDeviceAndNothingElse) {
   EXPECT_THAT(ends(1), IsEmpty());
   agent.handle(start(4), clock.now());
   EXPECT_EQ(launcher.scripts.size(), 3U);
+}
+
+// An agent that looks at its card before each trial; `answer` is what the driver shows.
+class CheckedAgentTest : public AgentTest {
+ protected:
+  CheckedAgentTest() {
+    (void)checked.start(clock.now());
+    checked.handle(protocol::Welcome{.file_id = "file", .beat_s = 1, .lease_s = 1000}, clock.now());
+    checked.handle(start(1, {{.rank = 0, .device = 1}, {.rank = 1, .device = 0}}), clock.now());
+  }
+  static AgentConfig config_with_probe() {
+    AgentConfig changed = config();
+    changed.probe_program = "/bs/batchsweep";
+    changed.devices[1].memory_bytes = 2000;
+    return changed;
+  }
+  void answer(std::size_t probe, const std::string& uuid, const std::string& processes = "") {
+    script(probe).output = fmt::format(
+        R"({{"gpus":[{{"uuid":"{}","driver_name":"NVIDIA H100","pci_bus_id":"0:1","compute_capability":"9.0",)"
+        R"("driver_version":"580","memory_bytes":2000,"used_bytes":0,"processes":[{}],"prohibited":false}}],"notices":[]}})",
+        uuid, processes);
+    script(probe).status = ExitStatus{.exit_code = 0, .signal = std::nullopt};
+  }
+  std::vector<RankEnded> passed(double s) {
+    clock.advance(seconds(s));
+    checked.advance(clock.now());
+    std::vector<RankEnded> found;
+    for (AgentMessage& message : checked.take_outgoing()) {
+      if (auto* end = std::get_if<RankEnded>(&message)) found.push_back(std::move(*end));
+    }
+    return found;
+  }
+  Agent checked{config_with_probe(), launcher};
+};
+
+TEST_F(CheckedAgentTest, StartsTheRanksOnceTheCardIsSeenToBeFit) {
+  ASSERT_EQ(launcher.scripts.size(), 1U);
+  EXPECT_EQ(script(0).request.command, (std::vector<std::string>{"/bs/batchsweep", "probe"}));
+  EXPECT_TRUE(checked.busy());
+  EXPECT_EQ(checked.descriptors(), std::vector<int>{101});
+  answer(0, "GPU-1");
+  EXPECT_THAT(passed(0.1), IsEmpty());
+  ASSERT_EQ(launcher.scripts.size(), 3U);
+  EXPECT_EQ(script(1).request.command, std::vector<std::string>{"/bs/batchsweep-trial"});
+}
+
+TEST_F(CheckedAgentTest, ACardThatIsGoneIsSkippedAtOnceAndNoRankStarts) {
+  answer(0, "GPU-2");
+  const auto all = passed(0.1);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].evidence.kind, EvidenceKind::kSkipped);
+  EXPECT_EQ(all[0].evidence.reason, Reason::kDeviceAbsent);
+  EXPECT_EQ(all[0].evidence.phase, results::Phase::kLaunch);
+  EXPECT_EQ(all[1].evidence.kind, EvidenceKind::kKilled);
+  EXPECT_EQ(launcher.scripts.size(), 1U);
+  EXPECT_FALSE(checked.busy());
+}
+
+TEST_F(CheckedAgentTest, WhatIsStillInUseIsLookedAtAgainForFiveSeconds) {
+  for (std::size_t look = 0; look < 10; ++look) {
+    ASSERT_EQ(launcher.scripts.size(), look + 1);
+    answer(look, "GPU-1", R"("process 7")");
+    EXPECT_THAT(passed(0), IsEmpty()) << look;
+    EXPECT_LE(checked.until_next_deadline(clock.now()), seconds(0.5));
+    EXPECT_THAT(passed(0.5), IsEmpty());
+  }
+  answer(10, "GPU-1", R"("process 7")");
+  const auto all = passed(0);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].evidence.reason, Reason::kDeviceNotClean);
+  EXPECT_EQ(all[0].evidence.message, "GPU-1 is in use by process 7");
+}
+
+TEST_F(CheckedAgentTest, WhatLeavesInTimeCostsNothing) {
+  answer(0, "GPU-1", R"("process 7")");
+  (void)passed(0);
+  (void)passed(0.5);
+  answer(1, "GPU-1");
+  EXPECT_THAT(passed(0), IsEmpty());
+  EXPECT_EQ(launcher.scripts.size(), 4U) << "two looks, two ranks";
+}
+
+TEST_F(CheckedAgentTest, ADriverThatDoesNotAnswerCostsTheDevice) {
+  script(0).unkillable = true;
+  EXPECT_THAT(passed(9.9), IsEmpty());
+  const auto all = passed(0.1);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].evidence.reason, Reason::kDeviceNotClean);
+  EXPECT_THAT(all[0].evidence.message, HasSubstr("did not answer within 10 s"));
+}
+
+TEST_F(CheckedAgentTest, AKilledAttemptIsNotStartedAfterTheLook) {
+  checked.handle(protocol::KillAttempt{{{1}, 0, 2}}, clock.now());
+  const auto all = passed(0);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].evidence.kind, EvidenceKind::kKilled);
+  EXPECT_TRUE(script(0).destroyed);
+  EXPECT_EQ(launcher.scripts.size(), 1U);
+}
+
+TEST_F(CheckedAgentTest, PlayedTrialsAndCpusAreNotLookedAt) {
+  protocol::StartRanks played = start(2, {{.device = 1}});
+  played.player = true;
+  checked.handle(played, clock.now());
+  checked.handle(start(3, {{.device = 0}}), clock.now());
+  ASSERT_EQ(launcher.scripts.size(), 2U) << "no program to play with here, and one trial";
+  EXPECT_EQ(script(1).request.command, std::vector<std::string>{"/bs/batchsweep-trial"});
+}
+
+TEST_F(CheckedAgentTest, TwoRanksOnOneCardDoNotStart) {
+  checked.handle(start(2, {{.rank = 0, .device = 1}, {.rank = 1, .device = 1}}), clock.now());
+  answer(1, "GPU-1");
+  std::vector<RankEnded> all;
+  for (double t = 0; t < 6 && all.empty(); t += 0.5) {
+    all = passed(0.5);
+    if (all.empty()) answer(launcher.scripts.size() - 1, "GPU-1");
+  }
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_THAT(all[1].evidence.message, HasSubstr("two ranks of this trial are to run on GPU-1"));
 }
 
 TEST_F(AgentTest, WatchesTheDescriptorsOfWhatLives) {

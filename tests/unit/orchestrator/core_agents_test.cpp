@@ -21,11 +21,11 @@ class LostAgentTest : public CoreTest {
     EXPECT_THAT(commands(), ElementsAre("to 0: welcome", "to 1: welcome", "started b8:0:1",
                                         "to 0: start b8:0:1 0>0", "started b16:0:1",
                                         "to 1: start b16:0:1 0>0"));
-    pass(5, {0});
+    pass(3, {0});
     EXPECT_THAT(commands(), IsEmpty()) << "silent for one lease, not longer";
     pass(0.5, {0});
     EXPECT_THAT(commands(),
-                ElementsAre("say agent 1 on n2 is lost: nothing was heard of it for 5 s",
+                ElementsAre("say agent 1 on n2 is lost: nothing was heard of it for 3 s",
                             "give up 1", "record b16:0:1 lost agent_lost rank 0"));
   }
 };
@@ -67,7 +67,7 @@ TEST_F(LostAgentTest, TrialsThatOnlyItCouldRunAreWorkLeft) {
   start_core();
   join(0, "n1", 1);
   join(1, "n2", 0, {device(0, "big", "b")});
-  pass(5.5, {0});
+  pass(3.5, {0});
   recorded("b8@big");
   (void)commands();
   EXPECT_TRUE(core_->finished());
@@ -81,10 +81,10 @@ TEST_F(CoreTest, NobodyIsJudgedForATimeInWhichTheOrchestratorItselfSlept) {
   tick(3600);
   EXPECT_THAT(commands(), ElementsAre("to 0: welcome", "started b8:0:1", "to 0: start b8:0:1 0>0",
                                       "started b16:0:1", "to 0: start b16:0:1 0>1", "to 0: beat"));
-  pass(5, {});
+  pass(3, {});
   EXPECT_THAT(commands(), IsEmpty()) << "a new lease for all";
   pass(0.5, {});
-  EXPECT_THAT(commands(), ElementsAre("say agent 0 on n1 is lost: nothing was heard of it for 5 s",
+  EXPECT_THAT(commands(), ElementsAre("say agent 0 on n1 is lost: nothing was heard of it for 3 s",
                                       "give up 0", "record b8:0:1 lost agent_lost rank 0",
                                       "record b16:0:1 lost agent_lost rank 0"));
 }
@@ -113,11 +113,11 @@ TEST_F(CoreTest, ALostAgentMakesTheVerdictLostWhateverItsPeersSawOfIt) {
   join(0, "n1", 1);
   join(1, "n2", 1);
   (void)commands();
-  pass(4, {0});
+  pass(2, {0});
   ended(0, "b8x2", 1, 0, evidence(EvidenceKind::kLostPeer));
   EXPECT_THAT(commands(), ElementsAre("to 1: kill b8x2:0:1"));
   pass(1.5, {0});
-  EXPECT_THAT(commands(), ElementsAre("say agent 1 on n2 is lost: nothing was heard of it for 5 s",
+  EXPECT_THAT(commands(), ElementsAre("say agent 1 on n2 is lost: nothing was heard of it for 3 s",
                                       "give up 1", "record b8x2:0:1 lost agent_lost rank 1"));
 }
 
@@ -133,11 +133,11 @@ TEST_F(CoreTest, ALostPeerIsNoVerdictWhileThePeersAgentIsSilent) {
   pass(1, {0});
   ended(0, "b8x2", 1, 0, evidence(EvidenceKind::kLostPeer));
   EXPECT_THAT(commands(), ElementsAre("to 1: kill b8x2:0:1"));
-  pass(4, {0});
+  pass(2, {0});
   EXPECT_THAT(commands(), IsEmpty())
       << "two seconds are over, but whether the agent lives is not known yet";
   pass(0.5, {0});
-  EXPECT_THAT(commands(), ElementsAre("say agent 1 on n2 is lost: nothing was heard of it for 5 s",
+  EXPECT_THAT(commands(), ElementsAre("say agent 1 on n2 is lost: nothing was heard of it for 3 s",
                                       "give up 1", "record b8x2:0:1 lost agent_lost rank 1"));
 }
 
@@ -234,6 +234,22 @@ TEST_F(CoreTest, WhatACardCannotComputeIsSkippedForGoodBeforeAnythingStarts) {
   recorded("b8@V100 16GB SXM", 0);
   EXPECT_TRUE(core_->finished());
   EXPECT_EQ(core_->progress().done, 1);
+}
+
+TEST_F(CoreTest, SlicesOfACardDoNotTrainTogether) {
+  axes({{"gpu", {"small"}},
+        {"model", {"resnet18"}},
+        {"world_size", {"1", "2"}},
+        {"batch_size", {"8"}}});
+  start_core();
+  join(0, "n1", 0, {device(0, "small", "MIG-1"), device(1, "small", "MIG-2")});
+  EXPECT_THAT(
+      commands(),
+      ElementsAre("to 0: welcome",
+                  "say small: slices of a card (MIG) cannot train together: 1 trial skipped "
+                  "(unsupported)",
+                  "record b8x2:0:0 skipped unsupported, final", "started b8:0:1",
+                  "to 0: start b8:0:1 0>0"));
 }
 
 TEST_F(CoreTest, AMillionthAbsentTrialIsRecordedInPortions) {

@@ -58,10 +58,9 @@ TEST_F(CoreTest, SaysWhenARankIsLeftWithoutADevice) {
   start_core();
   join(0, "n1", 1);
   join(1, "n1", 1);
-  EXPECT_THAT(commands(),
-              ElementsAre("to 0: welcome", "to 1: welcome without 0",
-                          "say agent 1 on n1 rests: a lower rank of that host owns all its devices",
-                          "started b8:0:1", "to 0: start b8:0:1 0>0"));
+  EXPECT_THAT(commands(), ElementsAre("to 0: welcome", "to 1: welcome without 0",
+                                      "say agent 1 on n1 rests: a lower rank owns all its devices",
+                                      "started b8:0:1", "to 0: start b8:0:1 0>0"));
 }
 
 TEST_F(CoreTest, GoesOnWithoutAgentsThatDoNotRegisterInTime) {
@@ -91,7 +90,7 @@ TEST_F(CoreTest, RefusesAnAgentOfAnotherBuildByName) {
       ElementsAre(
           "say agent 0 on n1 is refused: its build is bbb, the orchestrator's aaa: start the same "
           "batchsweep on all hosts",
-          "to 0: shutdown", "give up 0"));
+          "to 0: shutdown"));
   registration.build_id = "aaa";
   registration.protocol_version = 99;
   feed(AgentJoined{1, registration});
@@ -100,7 +99,28 @@ TEST_F(CoreTest, RefusesAnAgentOfAnotherBuildByName) {
       ElementsAre(
           "say agent 1 on n1 is refused: it speaks protocol 99, the orchestrator 3: start the same "
           "batchsweep on all hosts",
-          "to 1: shutdown", "give up 1"));
+          "to 1: shutdown"));
+}
+
+TEST_F(CoreTest, RefusesAnAgentThatSeesAnotherSweepFile) {
+  options_.sweep_hash = "aaa";
+  options_.agents_expected = 3;
+  start_core();
+  protocol::Register registration;
+  registration.host.hostname = "n1";
+  registration.sweep_hash = "bbb";
+  feed(AgentJoined{1, registration});
+  EXPECT_THAT(commands(),
+              ElementsAre("say agent 1 on n1 is refused: the sweep file that it sees differs from "
+                          "the orchestrator's: give all hosts the same",
+                          "to 1: shutdown"));
+  registration.sweep_hash = "aaa";
+  feed(AgentJoined{0, registration});
+  registration.sweep_hash = "";
+  registration.host.hostname = "n2";
+  feed(AgentJoined{2, registration});
+  EXPECT_THAT(commands(), testing::IsSupersetOf({"to 0: welcome", "to 2: welcome"}))
+      << "a host that sees no file may serve, and nobody waits for the refused one";
 }
 
 TEST_F(CoreTest, RunsEverythingOnceBeforeAnythingIsRepeated) {
@@ -277,7 +297,8 @@ TEST_F(CoreTest, TakesADeviceThatIsNotCleanOutOfServiceAndRunsTheTrialElsewhere)
   (void)commands();
   ended(0, "b8", 1, 0, evidence(EvidenceKind::kSkipped, Reason::kDeviceNotClean));
   recorded("b8");
-  EXPECT_THAT(commands(), ElementsAre("record b8:0:1 skipped device_not_clean rank 0",
+  EXPECT_THAT(commands(), ElementsAre("say small (n1-0) on n1 is out of service: ",
+                                      "record b8:0:1 skipped device_not_clean rank 0",
                                       "started b8:0:2", "to 0: start b8:0:2 0>1"));
   EXPECT_EQ(core_->progress().devices, 1);
 }

@@ -274,7 +274,7 @@ TEST(Supported, APrecisionNeedsItsCard) {
       {ampere, "tf32", true},  {unknown, "bf16", true},     {emulated, "bf16", false},
       {emulated, "fp32", true}};
   for (const Line& line : lines) {
-    EXPECT_EQ(!why_unsupported(line.precision, line.device), line.works)
+    EXPECT_EQ(!why_unsupported(line.precision, 1, line.device), line.works)
         << line.device.type << " " << line.precision;
   }
 }

@@ -70,7 +70,8 @@ std::vector<AgentMessage> agent_messages() {
                         .host = full_record<results::HostRecord>(),
                         .devices = {offer, {}},
                         .notices = {"one", "two"},
-                        .addresses = {"10.0.0.1", "fd00::1"}};
+                        .addresses = {"10.0.0.1", "fd00::1"},
+                        .sweep_hash = "abc"};
   RankEnded ended{
       .key = kKey,
       .rank = 4,
