@@ -141,7 +141,7 @@ TEST(RehearsedFaults, EachEndsWithItsEvidenceAndLeavesNothing) {
       EXPECT_EQ(end.evidence.phase, Phase::kTimed);
     }
     EXPECT_FALSE(real.agent->busy());
-    EXPECT_THAT(tagged_processes(kAttemptVariable, "file:000000000000002a:0:1"), IsEmpty());
+    EXPECT_THAT(tagged_processes(kAttemptVariable, "file:000000000000002a:0:1:0"), IsEmpty());
     EXPECT_THAT(own_children(), IsEmpty());
   }
 }
@@ -220,7 +220,7 @@ TEST(RehearsedFaults, AKilledAttemptAndAShutdownLeaveNothing) {
   const RankEnded end = real.ended(1).at(0);
   EXPECT_EQ(end.key.trial.value, 2U);
   EXPECT_EQ(end.evidence.kind, EvidenceKind::kKilled);
-  EXPECT_THAT(tagged_processes(kAttemptVariable, "file:0000000000000002:0:1"), IsEmpty());
+  EXPECT_THAT(tagged_processes(kAttemptVariable, "file:0000000000000002:0:1:0"), IsEmpty());
   real.agent->handle(protocol::Shutdown{}, system_clock().now());
   EXPECT_TRUE(eventually([&] {
     real.agent->advance(system_clock().now());

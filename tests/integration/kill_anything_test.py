@@ -4,16 +4,15 @@ measured again, and running again completes the sweep with each row exactly once
 repeats a failing one."""
 import collections
 import os
-import pathlib
 import random
 import re
 import shutil
-import signal
 import unittest
 
 import h5py
-from harness import Sandbox, command_line, parent_of, read_rows
+from harness import Sandbox, command_line, read_rows
 from rehearsal_faults import EXPECTED, sweep, wrong_rows
+from victims import Victims
 
 ROUNDS = 50 if os.environ.get("BATCHSWEEP_SOAK") else 9
 TRIALS = 200 if ROUNDS == 50 else 4 * len(EXPECTED)
@@ -22,28 +21,9 @@ SAME = ("run_id", "trial_id", "repeat", "attempt", "sequence", "outcome", "reaso
 ANNOUNCED = re.compile(r"^\[\d+/\d+\] ([0-9a-f]{16}) .*?: (\w+)", re.M)
 
 
-def environment_of(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return []
-
-
-class KillAnything(Sandbox):
-    def victims(self, kind, mpirun):
-        if kind == "mpirun":
-            return [mpirun.pid]
-        wanted = b"BATCHSWEEP_ATTEMPT=" if kind == "trial" else b"OMPI_COMM_WORLD_RANK=0"
-        return [pid for pid in self.tagged_processes() if any(v.startswith(wanted) for v in environment_of(pid))]
-
+class KillAnything(Victims, Sandbox):
     def announced(self):
         return ANNOUNCED.findall(self.output("err"))
-
-    def orphans(self):
-        """What a trial left in a session of its own when the agent above it was killed: nobody of the sweep is above it any more."""
-        alive = set(self.tagged_processes())
-        return {pid for pid in alive if parent_of(pid) not in alive
-                and any(v.startswith(b"BATCHSWEEP_ATTEMPT=") for v in environment_of(pid))}
 
     def recorded(self, name):
         """What file and journal hold together, without touching them: (rows, all attempts)."""
@@ -72,12 +52,7 @@ class KillAnything(Sandbox):
         self.wait_until(lambda: len(self.announced()) >= moment or run.poll() is not None, 60)
         for _ in range(rng.randrange(2000)):
             pass
-        victims = self.victims(kind, run)
-        if victims:
-            try:
-                os.kill(rng.choice(victims), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        self.strike(rng, kind, run)
         self.wait_until(lambda: run.poll() is not None, 90, lambda: self.output("err")[-2000:])
         # Without the agent above it, such a process ends only when the next start finds it.
         orphans = lambda: self.orphans() if kind != "trial" else set()
