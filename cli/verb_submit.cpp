@@ -29,7 +29,7 @@ struct SubmitOptions {
   std::optional<std::string> results, job, rerun, until, budget;
   std::optional<std::int64_t> max_trials;
   std::vector<std::string> only;
-  bool accept_changes = false, dry_run = false;
+  bool accept_changes = false, no_quarantine = false, dry_run = false;
 };
 
 void check(const SubmitOptions& options, const sweeps::SweepSpec& sweep) {
@@ -125,6 +125,7 @@ slurm::BatchScript script_of(const SubmitOptions& options, const sweeps::SweepSp
   for (const std::string& set : options.file.set) add(script.sweep_arguments, "--set", set);
   for (const std::string& only : options.only) add(script.sweep_arguments, "--only", only);
   if (options.accept_changes) script.run_arguments.emplace_back("--accept-changes");
+  if (options.no_quarantine) script.run_arguments.emplace_back("--no-quarantine");
   if (options.max_trials)
     add(script.run_arguments, "--max-trials", std::to_string(*options.max_trials));
   if (options.until) add(script.run_arguments, "--until", *options.until);
@@ -212,6 +213,8 @@ void add_submit(CommandLine& line) {
               "measure again in a new run: all, failed, or what a filter as of --only matches")
       .flag("--accept-changes", options->accept_changes,
             "go on although LibTorch or the driver changed")
+      .flag("--no-quarantine", options->no_quarantine,
+            "go on using devices on which several different trials crashed")
       .option("--max-trials", options->max_trials,
               "start at most so many trials, then do not go on")
       .option("--until", options->until, "start nothing new from this local time on: 18:00")
