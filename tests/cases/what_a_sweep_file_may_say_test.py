@@ -59,7 +59,7 @@ class SweepFiles(Sandbox):
             code, _, err = self.plan(grid)
             self.assertEqual(code, 2, err)
             self.assertIn(str(math.prod(counts)), err.replace(",", ""))
-        self.assertLess(time.monotonic() - began, 20)
+        self.assertLess(time.monotonic() - began, 90)
 
     def test_ids_stay_when_a_value_is_added(self):
         ids = lambda batches: {(t["model"], t["batch_size"]): t["trial_id"] for t in
