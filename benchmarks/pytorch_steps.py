@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of against_pytorch.py: the same training as a good user writes it (eager mode, fused optimizer, gradients given back), on
-data that lies in memory. Prints times and the counted peak as one line of JSON.
+data that lies in memory. Each line of its input asks for a step, whose time it prints; at the end of the input it prints the counted peak
+and the last loss as JSON.
 
 pytorch_steps.py JSON ALLOCATOR"""
 import contextlib
@@ -34,10 +35,10 @@ def make(spec):
     return model, lambda b: torch.nn.functional.cross_entropy(model(b[0]), b[1]), (images, classes)
 
 
-def make_optimizer(name, parameters):
+def make_optimizer(name, parameters, rate):
     if name.startswith(("bert", "gpt")):
-        return torch.optim.AdamW(parameters, 1e-4, weight_decay=0.01, fused=True)
-    return torch.optim.SGD(parameters, 0.01, momentum=0.9, fused=True)
+        return torch.optim.AdamW(parameters, rate, weight_decay=0.01, fused=True)
+    return torch.optim.SGD(parameters, rate, momentum=0.9, fused=True)
 
 
 def main(given, library):
@@ -50,10 +51,9 @@ def main(given, library):
     torch.manual_seed(1)
     spec = given["spec"]
     model, loss_of, batch = make(spec)
-    optimizer = make_optimizer(spec["model"], model.parameters())
+    optimizer = make_optimizer(spec["model"], model.parameters(), spec["learning_rate"])
     lower = torch.autocast("cpu", torch.bfloat16) if spec.get("precision") == "bf16" else contextlib.nullcontext()
-    times = []
-    for _ in range(spec["timed_steps"]):
+    for _ in sys.stdin:
         start = time.perf_counter()
         optimizer.zero_grad()
         with lower:
@@ -61,9 +61,9 @@ def main(given, library):
         loss.backward()
         optimizer.step()
         value = loss.item()
-        times.append(time.perf_counter() - start)
+        print(time.perf_counter() - start, flush=True)
     peak = allocator.batchsweep_peak_bytes() if given["counted"] else None
-    print(json.dumps({"times_s": times, "loss": value, "peak_bytes": peak}))
+    print(json.dumps({"loss": value, "peak_bytes": peak}))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our side of against_pytorch.py: times optimizer steps as a trial runs them, on synthetic data,
-// and prints the times and the counted peak as one line of JSON.
+// Our side of against_pytorch.py: optimizer steps as a trial runs them, on synthetic data. Each
+// line of its input asks for one, whose time it prints; at the end of the input it prints the
+// counted peak and the last loss as JSON.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
+#include <cstdio>
+#include <iostream>
+#include <string>
 
 #include "base/json.hpp"
 #include "sweeps/trial_defaults.hpp"
@@ -21,7 +24,7 @@ namespace {
 
 using namespace batchsweep;
 
-Json measured(const Json& given) {
+Json serve(const Json& given) {
   sweeps::TrialSpec spec = sweeps::trial_spec_from_json(given.at("spec"));
   spec.model_source = spec.model;
   spec = sweeps::with_defaults(spec);
@@ -33,16 +36,16 @@ Json measured(const Json& given) {
   const auto model = train::build_model(spec, c10::kCPU);
   const auto data = train::open_data({.spec = spec, .seed = 1});
   train::OptimizerStep step(spec, precision, *model);
-  Json times = Json::array();
   double loss = 0;
-  for (std::int64_t i = 0; i < spec.timed_steps; ++i) {
+  for (std::string line; std::getline(std::cin, line);) {
     const auto start = std::chrono::steady_clock::now();
     loss = step.run([&] { return data->next(); }).loss.item<double>();
-    times.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    fmt::print("{}\n", took.count());
+    std::fflush(stdout);
   }
   const auto peak = device->take_peaks().allocated_bytes;
-  return {{"times_s", times}, {"loss", loss}, {"peak_bytes", peak ? Json(*peak) : Json()}};
+  return {{"loss", loss}, {"peak_bytes", peak ? Json(*peak) : Json()}};
 }
 
 }  // namespace
@@ -53,7 +56,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    fmt::print("{}\n", measured(Json::parse(argv[1])).dump());
+    fmt::print("{}\n", serve(Json::parse(argv[1])).dump());
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
