@@ -32,7 +32,7 @@ TEST(PageCache, GivesABlockOfTheSameSizeAgain) {
   EXPECT_EQ(cache.in_use(), kMega);
 }
 
-TEST(PageCache, PagesOfTheOldestBlocksServeOtherSizes) {
+TEST(PageCache, PagesOfOtherBlocksServeOtherSizes) {
   PageCache cache;
   PageCache::Block one = *cache.take(2 * kMega), two = *cache.take(2 * kMega);
   fill(one, 1);
@@ -41,10 +41,34 @@ TEST(PageCache, PagesOfTheOldestBlocksServeOtherSizes) {
   cache.put(std::move(two));
 
   const PageCache::Block other = *cache.take(3 * kMega);
-  EXPECT_TRUE(holds(other.address, 2 * kMega, 1));
-  EXPECT_TRUE(holds(other.address + 2 * kMega, kMega, 2));
-  EXPECT_EQ(cache.cached(), kMega);  // the rest of the second
-  EXPECT_TRUE(holds(cache.take(kMega)->address, kMega, 2));
+  EXPECT_TRUE(holds(other.address, 2 * kMega, 2));
+  EXPECT_TRUE(holds(other.address + 2 * kMega, kMega, 1));
+  EXPECT_EQ(cache.cached(), kMega);  // the rest of the first
+  EXPECT_TRUE(holds(cache.take(kMega)->address, kMega, 1));
+}
+
+TEST(PageCache, CutsTheBlockNearestInSizeFromAbove) {
+  PageCache cache;
+  std::vector<PageCache::Block> blocks;
+  for (const std::size_t megas : {2, 8, 4}) {
+    blocks.push_back(*cache.take(megas * kMega));
+    fill(blocks.back(), static_cast<int>(megas));
+  }
+  for (PageCache::Block& block : blocks) cache.put(std::move(block));
+  EXPECT_TRUE(holds(cache.take(3 * kMega)->address, 3 * kMega, 4));
+}
+
+TEST(PageCache, KeepsALittleToSpareWhereItIsAllowedTo) {
+  PageCache cache({.bytes = kMega, .one_in = 2});  // of a peak of 4 MiB: 3 MiB
+  cache.put(*cache.take(4 * kMega));
+  const PageCache::Block other = *cache.take(2 * kMega);
+  EXPECT_THAT(other.pieces, ElementsAre(2 * kMega));
+  EXPECT_TRUE(holds(other.address, 2 * kMega, 0));  // fresh
+  EXPECT_EQ(cache.cached(), 4 * kMega);
+  const PageCache::Block third = *cache.take(2 * kMega + PageCache::kPage);
+  EXPECT_LE(cache.in_use() + cache.cached(),
+            4 * kMega + PageCache::kPage + kMega + (4 * kMega + PageCache::kPage) / 2);
+  EXPECT_LT(cache.cached(), 4 * kMega);
 }
 
 TEST(PageCache, TakesFreshPagesWhileThePeakLeavesRoom) {

@@ -16,8 +16,8 @@
 
 namespace batchsweep::train {
 
-// Blocks of 64 KiB and more come from a page cache, which never holds more than the peak of what is
-// live, so that the resident set follows the counted peak. Smaller blocks come from malloc.
+// Blocks of 64 KiB and more come from a page cache, which holds hardly more than the peak of what
+// is live, so that the resident set follows the counted peak. Smaller blocks come from malloc.
 // `allocated` counts the bytes asked for, `reserved` those taken from the system. Any thread may
 // call.
 class CpuAllocator final : public c10::Allocator {
@@ -61,7 +61,8 @@ class CpuAllocator final : public c10::Allocator {
   std::atomic<std::int64_t> limit_{kNoLimit};
 
   mutable std::mutex mutex_;  // of everything below
-  PageCache pages_;
+  // Half of what the resident set may differ from the count, less what else a process keeps.
+  PageCache pages_{{.bytes = 4 << 20, .one_in = 100}};
   std::int64_t reserved_pages_ = 0;
   std::optional<OutOfMemory> out_of_memory_;
 };

@@ -32,26 +32,27 @@ std::size_t PageCache::Block::bytes() const {
   return std::accumulate(pieces.begin(), pieces.end(), std::size_t{0});
 }
 
-PageCache::Block PageCache::remove(Age::iterator place) {
-  Block block = std::move(*place);
+PageCache::Block PageCache::remove(Blocks::iterator place) {
+  cached_ -= place->first;
+  return std::move(blocks_.extract(place).mapped());
+}
+
+void PageCache::keep(Block block) {
   const std::size_t bytes = block.bytes();
-  std::vector<Age::iterator>& same_size = by_size_[bytes];
-  same_size.erase(std::find(same_size.begin(), same_size.end(), place));
-  by_age_.erase(place);
-  cached_ -= bytes;
-  return block;
+  cached_ += bytes;
+  blocks_.emplace(bytes, std::move(block));
 }
 
 std::optional<PageCache::Block> PageCache::take(std::size_t bytes) {
-  if (const auto found = by_size_.find(bytes); found != by_size_.end() && !found->second.empty()) {
+  if (const auto [first, last] = blocks_.equal_range(bytes); first != last) {
     in_use_ += bytes;
-    return remove(found->second.back());
+    return remove(std::prev(last));
   }
   const std::size_t peak = std::max(peak_in_use_, in_use_ + bytes);
-  const std::size_t may_stay = peak - in_use_ - bytes;
+  const std::size_t may_stay = peak + spare_.of(peak) - in_use_ - bytes;
   Block block{.address = map_at(nullptr, bytes), .pieces = {}};
   if (block.address == nullptr) return std::nullopt;
-  if (cached_ > may_stay) fill_from_cache(block, cached_ - may_stay);
+  if (cached_ > may_stay) fill_from_cache(block, bytes);
   const std::size_t filled = block.bytes();
   if (filled < bytes) block.pieces.push_back(bytes - filled);
   in_use_ += bytes;
@@ -61,8 +62,9 @@ std::optional<PageCache::Block> PageCache::take(std::size_t bytes) {
 
 void PageCache::fill_from_cache(Block& block, std::size_t bytes) {
   std::byte* to = block.address;
-  while (bytes > 0 && !by_age_.empty()) {
-    Block source = remove(by_age_.begin());
+  while (bytes > 0 && !blocks_.empty()) {
+    const auto nearest = blocks_.lower_bound(bytes);
+    Block source = remove(nearest == blocks_.end() ? std::prev(nearest) : nearest);
     std::size_t moved_pieces = 0;
     for (std::size_t& piece : source.pieces) {
       const std::size_t moved = std::min(piece, bytes);
@@ -87,26 +89,18 @@ void PageCache::fill_from_cache(Block& block, std::size_t bytes) {
       source.address += rest;
       source.pieces.erase(source.pieces.begin());
     }
-    if (source.pieces.empty()) continue;
-    const std::size_t rest = source.bytes();
-    cached_ += rest;
-    by_age_.push_front(std::move(source));
-    by_size_[rest].push_back(by_age_.begin());
+    if (!source.pieces.empty()) keep(std::move(source));
   }
 }
 
 void PageCache::put(Block block) {
-  const std::size_t bytes = block.bytes();
-  in_use_ -= bytes;
-  cached_ += bytes;
-  by_age_.push_back(std::move(block));
-  by_size_[bytes].push_back(std::prev(by_age_.end()));
+  in_use_ -= block.bytes();
+  keep(std::move(block));
 }
 
 void PageCache::empty() {
-  for (const Block& block : by_age_) unmap(block);
-  by_age_.clear();
-  by_size_.clear();
+  for (const auto& [bytes, block] : blocks_) unmap(block);
+  blocks_.clear();
   cached_ = 0;
   peak_in_use_ = in_use_;
 }
