@@ -62,11 +62,11 @@ double plain_views(const sweeps::ImageFolder& folder, std::size_t count) {
   const train::PixelSize size{.height = 224, .width = 224};
   std::vector<std::uint8_t> out(224 * 224 * 3);
   for (std::size_t i = 0; i < count; ++i) {
-    if (decoder.read(folder.images[i % folder.images.size()].path)) continue;
-    const train::Picture& picture = decoder.picture();
-    resample(picture,
-             train::training_view({.height = picture.height, .width = picture.width}, size, random),
-             out.data());
+    if (decoder.open(folder.images[i % folder.images.size()].path)) continue;
+    train::Resampling view = train::training_view(decoder.size(), size, random);
+    if (decoder.decode(view.from)) continue;
+    view.from.top = view.from.left = 0;
+    resample(decoder.picture(), view, out.data());
   }
   return static_cast<double>(count) / (process_seconds() - start);
 }

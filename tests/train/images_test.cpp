@@ -11,6 +11,8 @@
 #include "worker/train/data/image_loader.hpp"
 #include "worker/train/data/image_view.hpp"
 #include "worker/train/data/jpeg.hpp"
+#include "worker/train/data/jpeg_file.hpp"
+#include "worker/train/data/normalise.hpp"
 
 namespace batchsweep::train {
 namespace {
@@ -94,6 +96,21 @@ TEST(Images, RanksSeeTogetherWhatOneRankWouldSee) {
     const Batch expected = whole->next(), a = first->next(), b = second->next();
     EXPECT_TRUE(at::equal(at::cat({a.input, b.input}), expected.input)) << i;
     EXPECT_TRUE(at::equal(at::cat({a.target, b.target}), expected.target)) << i;
+  }
+}
+
+TEST(Normaliser, TakesOffTheMeanAndDividesByTheDeviationInBothLayouts) {
+  const at::Tensor pixels = at::arange(2 * 5 * 7 * 3).fmod(256).to(at::kByte).view({2, 5, 7, 3});
+  const at::Tensor mean = at::tensor({0.485, 0.456, 0.406}),
+                   deviation = at::tensor({0.229, 0.224, 0.225});
+  const at::Tensor expected =
+      ((pixels.to(at::kDouble) / 255 - mean) / deviation).permute({0, 3, 1, 2});
+  const Normaliser normalise(c10::kCPU);
+  for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+    const at::Tensor images = normalise(pixels, format);
+    EXPECT_TRUE(images.is_contiguous(format));
+    EXPECT_TRUE(at::allclose(images.to(at::kDouble), expected, /*rtol=*/0, /*atol=*/1e-6))
+        << format;
   }
 }
 
@@ -201,8 +218,10 @@ TEST(Jpeg, IsReadByTheSameDecoderAfterOneThatIsNot) {
   files.write("nothing.jpg", "\xFF\xD8");
   files.write("good.jpg", jpeg_of(200, 100, 50));
   for (const char* bad : {"text.jpg", "nothing.jpg", "claims.jpg"}) {
-    EXPECT_NE(decoder.read(files.path(bad)), std::nullopt) << bad;
-    EXPECT_EQ(decoder.read(files.path("good.jpg")), std::nullopt) << "after " << bad;
+    EXPECT_NE(decoder.open(files.path(bad)), std::nullopt) << bad;
+    EXPECT_EQ(decoder.open(files.path("good.jpg")), std::nullopt) << "after " << bad;
+    EXPECT_EQ(decoder.decode({.top = 3, .left = 5, .height = 7, .width = 11}), std::nullopt);
+    EXPECT_EQ(decoder.picture().size.height, 7) << "after " << bad;
   }
 }
 
@@ -217,12 +236,31 @@ TEST(Jpeg, RefusesHugeClaimsAndTakesWhatHasMoreBehindItsEnd) {
     claims[frame + i + 1] = '\xE8';
   }
   files.write("claims.jpg", claims);
-  EXPECT_EQ(decoder.read(files.path("claims.jpg")), "claims 65000 x 65000 pixels");
+  EXPECT_EQ(decoder.open(files.path("claims.jpg")), "claims 65000 x 65000 pixels");
   files.write("behind.jpg", jpeg_of(200, 100, 50) + "something behind the end");
-  EXPECT_EQ(decoder.read(files.path("behind.jpg")), std::nullopt);
-  EXPECT_EQ(decoder.picture().width, 40);
+  EXPECT_EQ(decoder.open(files.path("behind.jpg")), std::nullopt);
+  EXPECT_EQ(decoder.decode({.height = 32, .width = 40}), std::nullopt);
+  EXPECT_EQ(decoder.picture().size.width, 40);
   EXPECT_NEAR(decoder.picture().pixels[0], 200, 2);
-  EXPECT_EQ(decoder.read(files.path("nowhere.jpg")), "No such file or directory");
+  EXPECT_EQ(decoder.open(files.path("nowhere.jpg")), "No such file or directory");
+}
+
+TEST(Jpeg, EndsWithTheMarkerBehindItsScansAndNotWithOneInItsHeader) {
+  const std::string whole = jpeg_of(200, 100, 50);
+  const auto has_end_of = [](const std::string& bytes) {
+    return has_end({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+  };
+  EXPECT_TRUE(has_end_of(whole));
+  EXPECT_TRUE(has_end_of(whole + "more"));
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_FALSE(has_end_of(whole.substr(0, length))) << length;
+  // A small picture of its own in an application's segment, as cameras write it.
+  std::string with_preview = whole, preview = std::string("\xFF\xE1\0\0", 4) + whole;
+  preview[2] = static_cast<char>((preview.size() - 2) >> 8);
+  preview[3] = static_cast<char>((preview.size() - 2) & 0xFF);
+  with_preview.insert(2, preview);
+  EXPECT_TRUE(has_end_of(with_preview));
+  EXPECT_FALSE(has_end_of(with_preview.substr(0, with_preview.size() - 2)));
 }
 
 TEST(TrainingView, TakesEightToAHundredPercentOfTheAreaAndMirrorsHalf) {

@@ -80,6 +80,23 @@ class Pixels(Sandbox):
             with self.subTest(kind):
                 self.assertLessEqual(self.worst(decode(path), np.asarray(Image.open(path).convert("RGB"))), LEVELS)
 
+    def test_parts_are_the_same_pixels_as_of_the_whole(self):
+        """Any part of any kind of file: its borders fall anywhere in the blocks, and smooth chroma looks across them."""
+        rgb = picture(width=101, height=83)
+        kinds = {f"{s} {'progressive' if p else 'baseline'}": self.save(rgb, quality=85, subsampling=s, progressive=p)
+                 for s in ("4:4:4", "4:2:2", "4:2:0") for p in (False, True)}
+        kinds |= {"grey": self.save(rgb.convert("L")), "cmyk": self.save(rgb.convert("CMYK"), subsampling="4:2:0")}
+        kinds["restarts"] = self.save(rgb, restart_marker_rows=1)
+        random = np.random.default_rng(3)
+        for kind, path in kinds.items():
+            whole = decode(path)
+            for _ in range(40):
+                top, left = int(random.integers(0, 83)), int(random.integers(0, 101))
+                height, width = int(random.integers(1, 84 - top)), int(random.integers(1, 102 - left))
+                with self.subTest(kind, top=top, left=left, height=height, width=width):
+                    part = decode(path, top, left, height, width)
+                    self.assertEqual(self.worst(part, whole[top : top + height, left : left + width]), 0)
+
     def test_parts_are_resampled_as_with_pillow(self):
         path = self.save(picture(), quality=95)
         whole = Image.open(path).convert("RGB")

@@ -97,9 +97,9 @@ class ImageLoader::Worker {
           image_or_known_bad(number, loader_.plan_.share.number_of(number) + i);
       if (image < 0) continue;
       const std::string& path = loader_.folder_.images[static_cast<std::size_t>(image)].path;
-      const auto problem = decoder_.read(path);
+      const auto problem = write(number, path);
       if (!problem) {
-        write(number, image);
+        label(number, image);
         return std::nullopt;
       }
       const std::lock_guard lock(loader_.mutex_);
@@ -118,22 +118,30 @@ class ImageLoader::Worker {
     return -1;
   }
 
-  void write(std::int64_t number, std::int64_t image) {
+  // What is wrong with the file, if anything is.
+  std::optional<std::string> write(std::int64_t number, const std::string& path) {
+    if (auto problem = decoder_.open(path)) return problem;
     const ImagePlan& plan = loader_.plan_;
-    const std::int64_t row = number % plan.share.batch_size;
-    const Slot& slot = loader_.filling_of(number).slot;
-    const std::int64_t in_trial = plan.share.number_of(number);
-    SmallRandom random(mixed_seed(~plan.seed, static_cast<std::uint64_t>(in_trial)));
-    const Picture& picture = decoder_.picture();
-    const PixelSize size{.height = picture.height, .width = picture.width};
-    const Resampling view = plan.view == ImageView::kTraining
-                                ? training_view(size, plan.size, random)
-                                : evaluation_view(size, plan.size);
+    const auto in_trial = static_cast<std::uint64_t>(plan.share.number_of(number));
+    SmallRandom random(mixed_seed(~plan.seed, in_trial));
+    Resampling view = plan.view == ImageView::kTraining
+                          ? training_view(decoder_.size(), plan.size, random)
+                          : evaluation_view(decoder_.size(), plan.size);
+    if (auto problem = decoder_.decode(view.from)) return problem;
+    view.from.top = view.from.left = 0;
     const std::int64_t bytes = std::int64_t{3} * plan.size.height * plan.size.width;
-    resampler_(picture, view, slot.pixels.data_ptr<std::uint8_t>() + row * bytes);
-    slot.labels.data_ptr<std::int64_t>()[row] =
+    resampler_(
+        decoder_.picture(), view,
+        slot(number).pixels.data_ptr<std::uint8_t>() + number % plan.share.batch_size * bytes);
+    return std::nullopt;
+  }
+
+  void label(std::int64_t number, std::int64_t image) {
+    slot(number).labels.data_ptr<std::int64_t>()[number % loader_.plan_.share.batch_size] =
         loader_.folder_.images[static_cast<std::size_t>(image)].label;
   }
+
+  const Slot& slot(std::int64_t number) const { return loader_.filling_of(number).slot; }
 
   ImageLoader& loader_;
   JpegDecoder decoder_;

@@ -6,7 +6,6 @@
 #include <c10/core/StreamGuard.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -16,20 +15,13 @@
 #include "sweeps/trial_defaults.hpp"
 #include "worker/train/data/data_source.hpp"
 #include "worker/train/data/image_loader.hpp"
+#include "worker/train/data/normalise.hpp"
 #include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
 namespace {
 
 constexpr std::string_view kPrefix = "images:";
-constexpr std::array kMean{0.485, 0.456, 0.406}, kDeviation{0.229, 0.224, 0.225};
-constexpr std::array kLight{0.299, 0.587, 0.114};  // of grey, as Pillow's "L"
-
-at::Tensor colours(const std::array<double, 3>& of, double factor, c10::Device device) {
-  return (at::tensor({of[0], of[1], of[2]}, at::kDouble) * factor)
-      .to(device, at::kFloat)
-      .view({3, 1, 1});
-}
 
 // From the ring to a device with memory of its own: on a stream beside the computation, which waits
 // for no more than its own batch. Compiled, but not run on a GPU so far.
@@ -73,12 +65,7 @@ class Images final : public DataSource {
         channels_(channels),
         type_(request.type),
         format_(request.format),
-        scale_(colours({1 / kDeviation[0], 1 / kDeviation[1], 1 / kDeviation[2]}, 1.0 / 255,
-                       request.device)),
-        offset_(
-            colours({kMean[0] / kDeviation[0], kMean[1] / kDeviation[1], kMean[2] / kDeviation[2]},
-                    1, request.device)),
-        light_(colours(kLight, 1, request.device)),
+        normalise_(request.device),
         loader_(std::move(folder), plan) {
     if (!request.device.is_cpu()) side_copy_.emplace(request.device);
   }
@@ -96,17 +83,15 @@ class Images final : public DataSource {
 
  private:
   at::Tensor normalised(const at::Tensor& pixels) const {
-    // The layout first, while a pixel is three bytes; each channel is then one run of numbers.
-    at::Tensor images = pixels.permute({0, 3, 1, 2}).contiguous(format_).to(at::kFloat);
-    images.mul_(scale_).sub_(offset_);
-    if (channels_ == 1) images = at::mul(images, light_).sum(1, /*keepdim=*/true);
+    at::Tensor images = normalise_(pixels, format_);
+    if (channels_ == 1) images = normalise_.grey(images);
     return images.to(type_).contiguous(format_);
   }
 
   std::int64_t batch_size_, channels_;
   at::ScalarType type_;
   at::MemoryFormat format_;
-  at::Tensor scale_, offset_, light_;
+  Normaliser normalise_;
   std::optional<SideCopy> side_copy_;
   bool asked_ = false;
   ImageLoader loader_;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/train/data/jpeg.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs it and does not say so
 #include <cstring>
-#include <string_view>
 
+#include <jpeglib.h>
+
+#include "worker/train/data/jpeg_file.hpp"
 #include "worker/train/trial_errors.hpp"
 
 namespace batchsweep::train {
@@ -18,85 +19,112 @@ namespace {
 // A header that claims more is damaged or an attack; Pillow stops at the same number.
 constexpr std::int64_t kMostPixels = 178'956'970;
 constexpr std::size_t kReadableBehind = 1;
+// Smooth chroma looks at the next sample to each side, which stands for so many pixels at most.
+constexpr int kMargin = 4;
 
 std::uint8_t product_255(int a, int b) {  // a * b / 255, rounded
   const int scaled = a * b + 128;
   return static_cast<std::uint8_t>((scaled + (scaled >> 8)) >> 8);
 }
 
+bool is_cmyk(J_COLOR_SPACE colours) { return colours == JCS_CMYK || colours == JCS_YCCK; }
+
 }  // namespace
 
-JpegDecoder::JpegDecoder() { open_handle(); }
-
-void JpegDecoder::open_handle() {
-  handle_.reset(tjInitDecompress());
-  if (!handle_) throw TrialFailed(fmt::format("libjpeg-turbo: {}", tjGetErrorStr2(nullptr)));
-}
-
-std::optional<std::string> JpegDecoder::read(const std::string& path) {
-  if (auto problem = load(path)) return problem;
-  return decode();
-}
-
-std::optional<std::string> JpegDecoder::load(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat about {};
-  if (!file || fstat(file.get(), &about) != 0) return std::strerror(errno);
-  file_.resize(static_cast<std::size_t>(about.st_size));
-  std::size_t have = 0;
-  while (have < file_.size()) {
-    const ssize_t got = ::read(file.get(), file_.data() + have, file_.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return std::strerror(errno);
-    if (got == 0) break;
-    have += static_cast<std::size_t>(got);
+// libjpeg's state. Its errors leave through longjmp, so between attempt() and the library nothing
+// may stand that has a destructor.
+struct JpegDecoder::Library {
+  Library() {
+    state.err = jpeg_std_error(&errors);
+    state.client_data = this;
+    errors.error_exit = [](j_common_ptr common) {
+      auto* self = static_cast<Library*>(common->client_data);
+      common->err->format_message(common, self->said);
+      std::longjmp(self->back, 1);
+    };
+    errors.emit_message = [](j_common_ptr, int) {};  // damage that decodes to something
+    if (!attempt([&] { jpeg_create_decompress(&state); }))
+      throw TrialFailed(fmt::format("libjpeg-turbo: {}", said));
   }
-  file_.resize(have);
-  if (file_.empty()) return "it is empty";
+  ~Library() { jpeg_destroy_decompress(&state); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  // False: the library gave up, and `said` why.
+  template <typename Calls>
+  bool attempt(const Calls& calls) {
+    if (setjmp(back) != 0) return false;
+    calls();
+    return true;
+  }
+
+  jpeg_decompress_struct state{};
+  jpeg_error_mgr errors{};
+  std::jmp_buf back{};
+  char said[JMSG_LENGTH_MAX] = {};
+};
+
+JpegDecoder::JpegDecoder() : library_(std::make_unique<Library>()) {}
+JpegDecoder::~JpegDecoder() = default;
+
+std::optional<std::string> JpegDecoder::open(const std::string& path) {
+  if (auto problem = read_bytes(path, file_)) return problem;
+  jpeg_decompress_struct& state = library_->state;
+  jpeg_abort_decompress(&state);  // what was open before
+  const bool read = library_->attempt([&] {
+    jpeg_mem_src(&state, file_.data(), file_.size());
+    jpeg_read_header(&state, TRUE);
+  });
+  if (!read) return fmt::format("no JPEG file ({})", library_->said);
+  if (std::int64_t{state.image_width} * std::int64_t{state.image_height} > kMostPixels)
+    return fmt::format("claims {} x {} pixels", state.image_width, state.image_height);
+  if (!has_end(file_)) return "it is truncated";
+  size_ = {.height = static_cast<int>(state.image_height),
+           .width = static_cast<int>(state.image_width)};
   return std::nullopt;
 }
 
-std::optional<std::string> JpegDecoder::decode() {
-  int subsampling = 0, colours = 0;
-  picture_ = {};
-  if (tjDecompressHeader3(handle_.get(), file_.data(), file_.size(), &picture_.width,
-                          &picture_.height, &subsampling, &colours) != 0) {
-    std::string problem = fmt::format("no JPEG file ({})", tjGetErrorStr2(handle_.get()));
-    open_handle();  // after this error the old one takes no other file
-    return problem;
-  }
-  if (picture_.width < 1 || picture_.height < 1) return "no JPEG file (it holds no image)";
-  if (std::int64_t{picture_.width} * picture_.height > kMostPixels)
-    return fmt::format("claims {} x {} pixels", picture_.width, picture_.height);
-  const bool cmyk = colours == TJCS_CMYK || colours == TJCS_YCCK;
-  if (auto problem = decode_pixels(cmyk ? TJPF_CMYK : TJPF_RGB)) return problem;
-  if (cmyk) cmyk_to_rgb();
-  picture_.pixels = pixels_.data();
+std::optional<std::string> JpegDecoder::decode(const PixelBox& part) {
+  const bool decoded = library_->attempt([&] { read_part(part); });
+  if (!decoded) return fmt::format("cannot be decoded ({})", library_->said);
   return std::nullopt;
 }
 
-std::optional<std::string> JpegDecoder::decode_pixels(TJPF format) {
-  const auto bytes_a_pixel = static_cast<std::size_t>(tjPixelSize[format]);
-  pixels_.resize(static_cast<std::size_t>(picture_.width) *
-                     static_cast<std::size_t>(picture_.height) * bytes_a_pixel +
-                 kReadableBehind);
-  if (tjDecompress2(handle_.get(), file_.data(), file_.size(), pixels_.data(), picture_.width,
-                    /*pitch=*/0, picture_.height, format, TJFLAG_ACCURATEDCT) == 0) {
-    return std::nullopt;
+void JpegDecoder::read_part(const PixelBox& part) {
+  jpeg_decompress_struct& state = library_->state;
+  const bool cmyk = is_cmyk(state.jpeg_color_space);
+  state.out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
+  state.dct_method = JDCT_ISLOW;
+  state.do_fancy_upsampling = TRUE;
+  jpeg_start_decompress(&state);
+
+  const int top = std::max(part.top - kMargin, 0), bottom = part.top + part.height;
+  auto left = static_cast<JDIMENSION>(std::max(part.left - kMargin, 0));
+  auto width =
+      static_cast<JDIMENSION>(std::min(part.left + part.width + kMargin, size_.width)) - left;
+  jpeg_crop_scanline(&state, &left, &width);  // further to the left, where a block begins
+  const std::size_t row_bytes =
+      std::size_t{width} * static_cast<std::size_t>(state.output_components);
+  const auto rows = static_cast<std::size_t>(bottom - top);
+  if (const std::size_t needed = rows * row_bytes + kReadableBehind; pixels_.size() < needed)
+    pixels_.resize(needed);
+  jpeg_skip_scanlines(&state, static_cast<JDIMENSION>(top));
+  for (std::size_t row = 0; row < rows;) {
+    JSAMPROW at = pixels_.data() + row * row_bytes;
+    row += jpeg_read_scanlines(&state, &at, 1);
   }
-  const std::string_view said = tjGetErrorStr2(handle_.get());
-  if (tjGetErrorCode(handle_.get()) == TJERR_WARNING) {
-    if (said.find("Premature end of JPEG file") == said.npos) return std::nullopt;
-    return "it is truncated";
-  }
-  return fmt::format("cannot be decoded ({})", said);
+  jpeg_abort_decompress(&state);
+
+  if (cmyk) cmyk_to_rgb(rows * width);
+  picture_ = {.size = {.height = part.height, .width = part.width},
+              .row_bytes = std::size_t{3} * width};
+  picture_.pixels = pixels_.data() + static_cast<std::size_t>(part.top - top) * picture_.row_bytes +
+                    std::size_t{3} * (static_cast<std::size_t>(part.left) - left);
 }
 
 // In place. Inks of JPEG files are stored inverted (Adobe's convention), so each colour is what its
 // ink and black leave of the light.
-void JpegDecoder::cmyk_to_rgb() {
-  const auto count =
-      static_cast<std::size_t>(picture_.width) * static_cast<std::size_t>(picture_.height);
+void JpegDecoder::cmyk_to_rgb(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint8_t* inks = pixels_.data() + 4 * i;
     const int light = inks[3];

@@ -7,16 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "worker/train/data/jpeg.hpp"
+#include "worker/train/data/picture.hpp"
 
 namespace batchsweep::train {
-
-struct PixelSize {
-  int height = 0, width = 0;
-};
-struct PixelBox {
-  int top = 0, left = 0, height = 0, width = 0;
-};
 
 // What is asked of a picture: `from` is scaled to `to`, and the window of that is written.
 struct Resampling {
@@ -34,8 +27,8 @@ class Resampler {
  private:
   // The inputs that make an output, and their weights in fixed point.
   struct Taps {
-    int most = 0;  // a row of `weights`
-    std::vector<int> first, count;
+    int count = 0;
+    std::vector<int> first;
     std::vector<std::int32_t> weights;
     void set(int in, int out, int from, int outputs);
     void mirror();
