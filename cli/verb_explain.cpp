@@ -32,18 +32,20 @@ struct Candidates {
 Candidates find_candidates(const ExplainArguments& arguments) {
   Candidates found;
   found.status = results::read_status(arguments.file);
-  std::set<std::string> types;
+  results::SeenDevices devices;
   found.file = results::for_each_result(
-      arguments.file, {"trial_id", "gpu", "gpu_requested"}, [&](const results::TrialRecord& trial) {
+      arguments.file, {"trial_id", "gpu", "gpu_requested", "placement", "pinned_to"},
+      [&](const results::TrialRecord& trial) {
         if (trial.trial_id.starts_with(arguments.trial)) found.recorded.insert(trial.trial_id);
-        types.insert(trial.gpu_requested.empty() ? trial.gpu : trial.gpu_requested);
+        devices.note(trial);
       });
   // What a running sweep has: with gpu = "all" the text alone does not say.
   if (found.status.is_object()) {
     for (const Json& device : found.status.value("devices", Json::array()))
-      types.insert(device.value("type", ""));
+      devices.note_device(device.value("type", ""), device.value("host", ""),
+                          device.value("uuid", ""));
   }
-  found.asked = results::asked_trials(found.file, {types.begin(), types.end()}, arguments.trial);
+  found.asked = results::asked_trials(found.file, devices, arguments.trial);
   const auto recorded = std::stable_partition(
       found.asked.begin(), found.asked.end(),
       [&](const results::AskedTrial& trial) { return !found.recorded.contains(trial.trial_id); });

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,17 @@
 
 namespace batchsweep::sweeps {
 
+// Where the devices of a type are, for placements that pin trials: names of hosts, UUIDs of devices.
+struct PinTargets {
+  std::map<std::string, std::vector<std::string>> hosts, devices;  // by type, each once
+};
+
 class Grid {
  public:
   // Throws ConfigError: empty grid, more than 10,000,000 points (with the count); UsageError: nothing that --only wants.
   // `present_types`: what gpu = "all" (or no gpu axis) stands for: one entry per device type of this machine or cluster.
-  Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types);
+  // `targets`: placement "each-node" and "each-device" make one trial for each of them.
+  Grid(const SweepSpec& sweep, const std::vector<std::string>& present_types, PinTargets targets = {});
 
   [[nodiscard]] std::size_t size() const { return ids_.size(); }
   [[nodiscard]] TrialId id(std::size_t i) const { return ids_[i]; }
@@ -29,15 +36,22 @@ class Grid {
  private:
   struct Point {
     std::uint32_t block;
+    std::uint32_t pin;    // which of pins_of()
     std::uint64_t index;  // mixed-radix index within the block's axes, the last axis fastest
   };
+  // What a point is pinned to: each entry is a trial. kNowhere where there is no such device.
+  [[nodiscard]] const std::vector<std::string>& pins_of(const TrialSpec& spec) const;
   const SweepSpec* sweep_;
   std::vector<GridBlock> blocks_;
   std::vector<Point> points_;
   std::vector<TrialId> ids_;
+  PinTargets targets_;
 };
 
-// Does the grid depend on the device types that are here (gpu = "all", or no gpu axis)?
+// `pinned_to` of a trial that shall run on each host or device of a type of which there is none.
+inline constexpr std::string_view kNowhere = "nowhere";
+
+// Does the grid depend on the devices that are here (gpu = "all", no gpu axis, or trials that are pinned)?
 [[nodiscard]] bool asks_for_present_types(const SweepSpec& sweep);
 
 // Does the spec match all lines (of one [[exclude]] block, of a rule's `when`, of one --only)?

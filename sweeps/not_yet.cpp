@@ -20,8 +20,6 @@ struct NotYet {
 constexpr auto kNotYet = std::to_array<NotYet>({
     {"adaptive", "a number", true},  // of timed_steps
     {"largest", "numbers", true},    // of batch_size
-    {"num_nodes", "min", true},
-    {"placement", "any", true},
     {"precision", "fp32,tf32,bf16,fp16,bf16-true"},
     {"prices", "", true},
 });

@@ -11,6 +11,7 @@
 #include "sweeps/rehearsal.hpp"
 #include "sweeps/sweep_file.hpp"
 #include "sweeps/validate_models.hpp"
+#include "sweeps/validate_places.hpp"
 
 namespace batchsweep::sweeps {
 namespace {
@@ -119,47 +120,6 @@ void check_steps(const SweepSpec& sweep, const PlacedSweep& placed, const Placed
                "with the second step");
 }
 
-// Devices of one type that the declared cluster has; nullopt: it depends on the hosts that are
-// there.
-std::optional<std::int64_t> capacity(const SweepSpec& sweep, const std::string& type) {
-  if (!sweep.rehearsal || !sweep.rehearsal->simulated) return std::nullopt;
-  std::int64_t devices = 0;
-  for (const RehearsalNode& node : sweep.rehearsal->nodes) {
-    const auto it = node.devices.find(type);
-    if (it != node.devices.end()) devices += it->second * node.count;
-  }
-  if (!sweep.rehearsal->nodes.empty()) return devices;
-  for (const DeclaredDevice& device : sweep.devices)
-    devices += device.name == type ? device.count : 0;
-  return devices;
-}
-
-void check_world_sizes(const SweepSpec& sweep, const PlacedSweep& placed, const PlacedBlock& block,
-                       Findings& findings) {
-  const PlacedAxis* gpus = find_placed(block.axes, "gpu");
-  std::vector<std::string> types = declared_types(sweep);
-  if (gpus != nullptr &&
-      std::find(gpus->values.begin(), gpus->values.end(), "all") == gpus->values.end())
-    types = gpus->values;
-  std::int64_t most = 0;
-  for (const std::string& type : types) {
-    const auto devices = capacity(sweep, type);
-    if (!devices) return;
-    most = std::max(most, *devices);
-  }
-  const PlacedAxis* axis = find_placed(block.axes, "world_size");
-  if (axis == nullptr) axis = find_placed(placed.trial, "world_size");
-  if (axis == nullptr || types.empty()) return;
-  for (const AxisValue& value : axis->values) {
-    if (whole_number(value).value_or(1) <= most) continue;
-    findings.add(
-        axis->place, axis->key,
-        fmt::format(
-            "no declared node could hold {} ranks: at most {} devices of one type are declared",
-            value, most));
-  }
-}
-
 void check_rehearsal(const SweepSpec& sweep, const PlacedSweep& placed, Findings& findings) {
   if (!sweep.rehearsal || sweep.rehearsal->rules.empty()) return;
   const std::vector<std::string> types = declared_types(sweep);
@@ -202,7 +162,7 @@ void validate(const SweepSpec& sweep, const PlacedSweep& placed, Findings& findi
   for (const PlacedBlock& block : placed.blocks) {
     check_global_batches(sweep, block, findings);
     check_steps(sweep, placed, block, findings);
-    check_world_sizes(sweep, placed, block, findings);
+    check_places(sweep, placed, block, findings);
   }
   check_rehearsal(sweep, placed, findings);
 }

@@ -32,7 +32,7 @@ struct TrialRecord {
   std::string model, precision;
   bool precision_native = true;
   std::int64_t batch_size = 0, global_batch_size = 0, world_size = 1;
-  std::string num_nodes, placement, optimizer, memory_format;
+  std::string num_nodes, placement, pinned_to, optimizer, memory_format;
   Number sequence_length, image_height, image_width;
   std::int64_t gradient_accumulation_steps = 1;
   bool activation_checkpointing = false;

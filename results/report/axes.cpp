@@ -109,6 +109,7 @@ const std::array<ReportAxis, kAxisCount>& report_axes() {
       {"num_nodes", kText, append_member<&R::num_nodes>},
       {"optimizer", kText, append_member<&R::optimizer>},
       {"origin", kText, append_member<&R::origin>},
+      {"pinned_to", kText, append_member<&R::pinned_to>},
       {"placement", kText, append_member<&R::placement>},
       {"runtime", kText, append_member<&R::runtime>},
       {"seed", kNumber, append_member<&R::seed>},
@@ -125,7 +126,8 @@ AxisOrder axis_order(const sweeps::SweepSpec& sweep) {
     AxisOrder of_block;
     for (const sweeps::Axis& axis : block.axes) {
       const auto is_this = [&](const ReportAxis& known) { return known.name == axis.name; };
-      if (std::ranges::none_of(report_axes(), is_this)) continue;  // batches: by size, and a million
+      if (std::ranges::none_of(report_axes(), is_this))
+        continue;  // batches: by size, and a million
       std::vector<std::string>& values = of_block[axis.name];
       values.insert(values.end(), axis.values.begin(), axis.values.end());
     }

@@ -34,6 +34,7 @@ enum AxisIndex : std::size_t {
   kNumNodes,
   kOptimizer,
   kOrigin,
+  kPinnedTo,
   kPlacement,
   kRuntime,
   kSeed,

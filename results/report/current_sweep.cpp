@@ -41,8 +41,32 @@ sweeps::SweepSpec read_newest_text(const ResultsFile& file) {
 
 }  // namespace
 
-CurrentSweep read_current_sweep(const ResultsFile& file,
-                                const std::vector<std::string>& requested_types, bool with_ids) {
+void SeenDevices::note(const TrialRecord& trial) {
+  const std::string& type = trial.gpu_requested.empty() ? trial.gpu : trial.gpu_requested;
+  if (type != last_type_ || types_.empty()) {
+    types_.insert(type);
+    last_type_ = type;
+  }
+  if (trial.pinned_to.empty() || trial.pinned_to == sweeps::kNowhere) return;
+  (trial.placement == "each-node" ? hosts_ : devices_)[type].insert(trial.pinned_to);
+}
+
+void SeenDevices::note_device(const std::string& type, const std::string& host,
+                              const std::string& uuid) {
+  types_.insert(type);
+  hosts_[type].insert(host);
+  devices_[type].insert(uuid);
+}
+
+sweeps::Grid SeenDevices::grid_of(const sweeps::SweepSpec& sweep) const {
+  sweeps::PinTargets targets;
+  for (const auto& [type, names] : hosts_) targets.hosts[type] = {names.begin(), names.end()};
+  for (const auto& [type, names] : devices_) targets.devices[type] = {names.begin(), names.end()};
+  return {sweep, {types_.begin(), types_.end()}, std::move(targets)};
+}
+
+CurrentSweep read_current_sweep(const ResultsFile& file, const SeenDevices& devices,
+                                bool with_ids) {
   CurrentSweep current;
   if (with_ids) current.reruns = Reruns(file.runs, nullptr);
   if (file.runs.empty() || file.runs.back().sweep_text.empty()) return current;
@@ -50,7 +74,7 @@ CurrentSweep read_current_sweep(const ResultsFile& file,
     const sweeps::SweepSpec sweep = read_newest_text(file);
     current.order = axis_order(sweep);
     if (!with_ids) return current;
-    const sweeps::Grid grid(sweep, requested_types);
+    const sweeps::Grid grid = devices.grid_of(sweep);
     TrialIdSet ids(grid.size());
     for (std::size_t i = 0; i < grid.size(); ++i) ids.insert(grid.id(i).value);
     current.trial_ids = std::move(ids);
@@ -62,14 +86,13 @@ CurrentSweep read_current_sweep(const ResultsFile& file,
   return current;
 }
 
-std::vector<AskedTrial> asked_trials(const ResultsFile& file,
-                                     const std::vector<std::string>& requested_types,
+std::vector<AskedTrial> asked_trials(const ResultsFile& file, const SeenDevices& devices,
                                      const std::string& prefix) {
   std::vector<AskedTrial> trials;
   if (file.runs.empty() || file.runs.back().sweep_text.empty()) return trials;
   try {
     const sweeps::SweepSpec sweep = read_newest_text(file);
-    const sweeps::Grid grid(sweep, requested_types);
+    const sweeps::Grid grid = devices.grid_of(sweep);
     for (std::size_t i = 0; i < grid.size(); ++i) {
       std::string id = sweeps::to_text(grid.id(i));
       if (!id.starts_with(prefix)) continue;

@@ -4,13 +4,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "results/report/axes.hpp"
 #include "results/store/reader.hpp"
 #include "results/store/rerun.hpp"
+#include "sweeps/grid.hpp"
 #include "sweeps/trial_spec.hpp"
 
 namespace batchsweep::results {
@@ -28,6 +31,21 @@ class TrialIdSet {
   bool has_zero_ = false;
 };
 
+// What the grid of a recorded sweep stood on, as its rows tell: the types that were asked for, and
+// what trials were pinned to.
+class SeenDevices {
+ public:
+  void note(const TrialRecord& trial);
+  // A device that a running sweep has.
+  void note_device(const std::string& type, const std::string& host, const std::string& uuid);
+  [[nodiscard]] sweeps::Grid grid_of(const sweeps::SweepSpec& sweep) const;
+
+ private:
+  std::set<std::string> types_;
+  std::string last_type_;
+  std::map<std::string, std::set<std::string>> hosts_, devices_;  // pinned to, by type
+};
+
 struct CurrentSweep {
   AxisOrder order;
   std::optional<TrialIdSet> trial_ids;  // absent: cannot be told
@@ -36,10 +54,9 @@ struct CurrentSweep {
   [[nodiscard]] bool asks_for(std::uint64_t trial_id) const;
 };
 
-// `requested_types`: what gpu = "all" stood for. `with_ids`: makes the grid, a second for some
-// hundred thousand trials; without, only the order of the axes is read.
-[[nodiscard]] CurrentSweep read_current_sweep(const ResultsFile& file,
-                                              const std::vector<std::string>& requested_types,
+// `with_ids`: makes the grid, a second for some hundred thousand trials; without, only the order of
+// the axes is read.
+[[nodiscard]] CurrentSweep read_current_sweep(const ResultsFile& file, const SeenDevices& devices,
                                               bool with_ids);
 
 // A trial that the newest sweep text asks for.
@@ -51,7 +68,7 @@ struct AskedTrial {
 
 // Those whose id starts with `prefix`; none where the text cannot be read here.
 [[nodiscard]] std::vector<AskedTrial> asked_trials(const ResultsFile& file,
-                                                   const std::vector<std::string>& requested_types,
+                                                   const SeenDevices& devices,
                                                    const std::string& prefix);
 
 }  // namespace batchsweep::results

@@ -241,6 +241,16 @@ std::string explain_standing(const sweeps::TrialSpec& spec, const std::string& t
     if (same) text += fmt::format("skipped: {}\n", skipped.value("why", ""));
   }
   if (!text.empty()) return text + as_of(status);
+  for (const Json& waits : list_of(status, "waits")) {
+    const bool same = waits.value("gpu", "") == spec.gpu &&
+                      waits.value("world_size", std::int64_t{1}) == spec.world_size &&
+                      waits.value("num_nodes", "min") == spec.num_nodes &&
+                      waits.value("pinned_to", "") == spec.pinned_to;
+    if (same)
+      return fmt::format("waiting: the first of {} trials that need the same {}\n{}",
+                         waits.value("waiting", std::int64_t{0}), waits.value("why", ""),
+                         as_of(status));
+  }
   const auto waiting =
       status.contains("counts") ? status["counts"].value("waiting", std::int64_t{0}) : 0;
   text = fmt::format("waiting: {} trials wait, others stand before it", waiting);

@@ -69,8 +69,8 @@ std::vector<std::string_view> report_columns() {
       &R::gpu, &R::gpu_requested, &R::device_name, &R::emulated, &R::model, &R::precision,
       &R::activation_checkpointing, &R::data, &R::env, &R::gradient_accumulation_steps,
       &R::image_height, &R::image_width, &R::memory_format, &R::num_nodes, &R::optimizer,
-      &R::placement, &R::runtime, &R::seed, &R::sequence_length, &R::torch_version, &R::world_size,
-      &R::batch_size, &R::global_batch_size,
+      &R::pinned_to, &R::placement, &R::runtime, &R::seed, &R::sequence_length, &R::torch_version,
+      &R::world_size, &R::batch_size, &R::global_batch_size,
       // numbers
       &R::execution, &R::precision_native, &R::device_memory_bytes, &R::memory_cap_bytes,
       &R::reserve_bytes, &R::timed_steps, &R::applied_steps, &R::skipped_steps, &R::samples,
@@ -111,8 +111,7 @@ struct ReportBuilder::State {
   std::vector<File> files;
   std::vector<ReportedFile> reported;
   std::vector<std::string> notices;
-  std::set<std::string> requested_types;  // of the file that is being read
-  std::string last_type;
+  SeenDevices devices;  // of the file that is being read
 };
 
 // From the newest on: most rows are of that one.
@@ -200,11 +199,7 @@ ReportBuilder::~ReportBuilder() = default;
 
 void ReportBuilder::add(const TrialRecord& trial) {
   State& s = *state_;
-  const std::string& type = trial.gpu_requested.empty() ? trial.gpu : trial.gpu_requested;
-  if (type != s.last_type || s.requested_types.empty()) {
-    s.requested_types.insert(type);
-    s.last_type = type;
-  }
+  s.devices.note(trial);
   if (s.only.matches(trial)) s.groups.add(trial, static_cast<std::uint32_t>(s.files.size()));
 }
 
@@ -212,9 +207,7 @@ void ReportBuilder::end_file(const ResultsFile& file) {
   State& s = *state_;
   State::File& added = s.files.emplace_back();
   for (const RunInfo& run : file.runs) added.runs.push_back(run.run_id);
-  added.sweep = read_current_sweep(file, {s.requested_types.begin(), s.requested_types.end()},
-                                   !s.options.all);
-  s.requested_types.clear();
+  added.sweep = read_current_sweep(file, std::exchange(s.devices, {}), !s.options.all);
   merge_order(added.sweep.order, s.order);
   s.reported.push_back(describe(file));
   if (!file.rows_missing.empty()) s.notices.push_back(file.rows_missing);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sweeps/grid.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -168,6 +169,54 @@ TEST(Grid, RefusesAnEmptyOrHugeOneWithTheCount) {
             "x.toml: grid: 1,099,511,627,776 points: at most 10,000,000 are planned");
   EXPECT_EQ(error_of(sweep_of(grid(3163, 2)), {"cpu"}),
             "x.toml: grid: 10,004,569 points: at most 10,000,000 are planned");
+}
+
+// "gpu batch @pinned_to" of every point, asked one by one; walking them must tell the same.
+std::vector<std::string> pinned_points(const SweepSpec& sweep, const PinTargets& targets) {
+  const Grid grid(sweep, {"cpu", "b"}, targets);
+  std::vector<std::string> lines, walked;
+  std::set<TrialId> ids;
+  const auto line = [](const TrialSpec& spec) {
+    return fmt::format("{} {} @{}", spec.gpu, spec.batch_size, spec.pinned_to);
+  };
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    lines.push_back(line(grid.spec(i)));
+    ids.insert(grid.id(i));
+    EXPECT_EQ(grid.id(i), trial_id(grid.spec(i), sweep));
+  }
+  grid.for_each([&](std::size_t i, const TrialSpec& spec) {
+    EXPECT_EQ(i, walked.size());
+    walked.push_back(line(spec));
+  });
+  EXPECT_EQ(walked, lines);
+  EXPECT_EQ(ids.size(), grid.size());
+  return lines;
+}
+
+TEST(Grid, APinnedPointIsATrialForEachHostOrDeviceOfItsType) {
+  const PinTargets targets{.hosts = {{"cpu", {"n1", "n2"}}, {"b", {"n2"}}},
+                           .devices = {{"cpu", {"u1", "u2", "u3"}}}};
+  const std::string grid = "[grid]\nmodel = \"lenet\"\nbatch_size = [8, 16]\n";
+  EXPECT_THAT(
+      pinned_points(sweep_of(grid + "[trial]\nplacement = \"each-node\"\n"), targets),
+      ElementsAre("cpu 8 @n1", "cpu 8 @n2", "cpu 16 @n1", "cpu 16 @n2", "b 8 @n2", "b 16 @n2"));
+  EXPECT_THAT(pinned_points(sweep_of(grid + "gpu = \"cpu\"\nplacement = [\"any\", "
+                                            "\"each-device\"]\n"),
+                            targets),
+              ElementsAre("cpu 8 @", "cpu 16 @", "cpu 8 @u1", "cpu 8 @u2", "cpu 8 @u3",
+                          "cpu 16 @u1", "cpu 16 @u2", "cpu 16 @u3"));
+  EXPECT_THAT(pinned_points(sweep_of(grid + "[trial]\nplacement = \"each-device\"\n"), {}),
+              ElementsAre("cpu 8 @nowhere", "cpu 16 @nowhere", "b 8 @nowhere", "b 16 @nowhere"));
+}
+
+TEST(Grid, DependsOnWhatIsHereWhereTypesOrPlacesAreLeftOpen) {
+  const std::string grid = "[grid]\nmodel = \"lenet\"\nbatch_size = 8\n";
+  EXPECT_TRUE(asks_for_present_types(sweep_of(grid)));
+  EXPECT_FALSE(asks_for_present_types(sweep_of(grid + "gpu = \"cpu\"\n")));
+  EXPECT_TRUE(
+      asks_for_present_types(sweep_of(grid + "gpu = \"cpu\"\nplacement = \"each-node\"\n")));
+  EXPECT_TRUE(asks_for_present_types(
+      sweep_of(grid + "gpu = \"cpu\"\n[trial]\nplacement = \"each-node\"\n")));
 }
 
 }  // namespace

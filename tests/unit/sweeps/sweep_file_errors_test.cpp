@@ -409,10 +409,6 @@ TEST(SweepFileErrors, WhatDoesNotExistYetIsRefusedByName) {
                "0.01\nmax_steps = 100\n",
        "x.toml: line 7, column 15: trial.timed_steps: \"adaptive\" is not available yet "
        "(available: a number)"},
-      {kBase + "placement = \"each-node\"\nnum_nodes = 2\n",
-       "x.toml: line 6, column 13: grid.placement: \"each-node\" is not available yet "
-       "(available: any)\nx.toml: line 7, column 13: grid.num_nodes: \"2\" is not available yet "
-       "(available: min)"},
       {kBase + "[prices]\n\"H100 80GB PCIe\" = { buy = 27000, hour = 1.99, currency = \"usd\" }\n",
        "x.toml: line 6, column 1: prices: not available yet\nx.toml: line 7, column 59: "
        "prices.H100 80GB PCIe.currency: expected three capitals such as \"EUR\", found \"usd\""},
