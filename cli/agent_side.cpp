@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -45,7 +46,10 @@ void AgentSide::configure(const protocol::Configure& configure, Instant now) {
   if (missing) config.notices.push_back(*missing + "; nothing runs on this host");
   config.sweep_hash = sweep_hash(options_.sweep_file);
   for (std::string& line : agent::kill_leftovers()) config.notices.push_back(std::move(line));
-  launcher_ = agent::make_process_launcher();
+  const char* wish = std::getenv("BATCHSWEEP_NULL_LAUNCHER");
+  const bool null_launcher = configure.rehearsal && wish != nullptr && std::string_view(wish) == "1";
+  if (null_launcher) config.notices.emplace_back("BATCHSWEEP_NULL_LAUNCHER=1: no process is started, every rank ends at once");
+  launcher_ = null_launcher ? agent::make_null_launcher() : agent::make_process_launcher();
   agent_ = std::make_unique<agent::Agent>(std::move(config), *launcher_);
   transport_.send(0, protocol::Role::kOrchestrator, protocol::encode(agent_->start(now)));
 }

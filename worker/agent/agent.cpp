@@ -221,6 +221,7 @@ struct Agent::State {
     RankPlace place = place_of(start, launch);
     try {
       place.device = device(launch.device);
+      if (!place.device.cpus.empty()) place.cpus_allowed = place.device.cpus;
       if (const RankRun* stuck = stuck_on(place.device)) {
         return say(rank_ended(
             place,
@@ -262,7 +263,8 @@ struct Agent::State {
         .second_line = start.network && launch.rank != 0,
         .attempt_tag = fmt::format("{}:{}:{}", file_id, to_text(start.key), launch.rank),
         .env = start.env,
-        .visible_devices = offer.kind == sweeps::DeviceKind::kCuda ? offer.uuid : ""};
+        .visible_devices = offer.kind == sweeps::DeviceKind::kCuda ? offer.uuid : "",
+        .cpus = offer.cpus};
     if (request.command.empty()) {
       const std::string& program = start.player ? config.player_program : config.trial_program;
       const char* name = start.player ? "batchsweep-player" : "batchsweep-trial";

@@ -3,7 +3,10 @@
 
 #include <sched.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -36,6 +39,34 @@ std::string cpus_allowed() {
     if (line.starts_with(kKey)) return line.substr(line.find_first_not_of(" \t", kKey.size()));
   }
   return "";
+}
+
+std::vector<int> cpus_of(std::string_view list) {
+  std::vector<int> cpus;
+  while (!list.empty()) {
+    const std::string_view range = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(range.size() + 1, list.size()));
+    int first = 0;
+    const auto [end, error] = std::from_chars(range.data(), range.data() + range.size(), first);
+    if (error != std::errc{}) return {};
+    int last = first;
+    if (end != range.data() + range.size())
+      (void)std::from_chars(end + 1, range.data() + range.size(), last);
+    for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+std::string cpu_list(const std::vector<int>& cpus) {
+  std::string text;
+  for (std::size_t i = 0; i < cpus.size();) {
+    std::size_t end = i + 1;
+    while (end < cpus.size() && cpus[end] == cpus[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", cpus[i]);
+    if (end - i > 1) text += fmt::format("-{}", cpus[end - 1]);
+    i = end;
+  }
+  return text;
 }
 
 std::int64_t cores_allowed() {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace batchsweep::agent {
 
@@ -13,6 +15,9 @@ void widen_cpu_set_under_mpirun();
 
 // The mask as people write it: "0-3,8".
 [[nodiscard]] std::string cpus_allowed();
+// "0-3,8" -> 0 1 2 3 8, and back.
+[[nodiscard]] std::vector<int> cpus_of(std::string_view list);
+[[nodiscard]] std::string cpu_list(const std::vector<int>& cpus);
 // Cores in the mask, and no more than the cgroup's quota of processor time; at least 1.
 [[nodiscard]] std::int64_t cores_allowed();
 

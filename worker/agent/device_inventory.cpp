@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/units.hpp"
 #include "sweeps/gpu_catalogue.hpp"
+#include "worker/agent/cpu_set.hpp"
 #include "worker/agent/host_list.hpp"
 
 namespace batchsweep::agent {
@@ -104,8 +106,25 @@ class Offers {
       offer.cap_bytes = declared.memory_bytes.value_or(share_of_memory(cpus_in_all));
       offer.uuid = fmt::format("cpu-{}-{}", host_.name, offers_.size());
       offer.threads = threads;
+      if (!declared.oversubscribe) offer.cpus = take_cores(threads);
       offer.emulated = sweeps::find_gpu(declared.name) != nullptr;
       add_declared(declared, std::move(offer));
+    }
+  }
+
+  // The cores that no CPU device has are shared out among the GPUs, as evenly as whole cores allow;
+  // all views on a GPU have the same. Where there are not enough, they share all.
+  void share_cores_among_gpus() {
+    const std::size_t gpus = host_.gpus.size();
+    const std::size_t each = gpus == 0 ? 0 : (cores_.size() - next_core_) / gpus;
+    for (const FoundGpu& gpu : host_.gpus) {
+      const std::string cpus = each == 0 ? "" : take_cores(static_cast<std::int64_t>(each));
+      for (DeviceOffer& offer : offers_) {
+        if (offer.kind != DeviceKind::kCuda || offer.uuid != gpu.uuid) continue;
+        offer.cpus = cpus;
+        if (!has_own_threads_.contains(offer.index))
+          offer.threads = std::max<std::int64_t>(1, static_cast<std::int64_t>(each));
+      }
     }
   }
 
@@ -155,11 +174,24 @@ class Offers {
     offer.type = declared.name;
     offer.reserve_bytes = declared.reserve_bytes;
     offer.limit_bytes = memory - declared.reserve_bytes;
+    if (declared.kind == DeviceKind::kCuda && declared.threads) {
+      offer.threads = *declared.threads;
+      has_own_threads_.insert(static_cast<int>(offers_.size()));
+    }
     add(std::move(offer));
   }
   // A GPU cannot give more than it has; a cpu's cap is what the user says.
   static std::uint64_t cap_bound(const DeviceOffer& offer) {
     return offer.kind == DeviceKind::kCuda ? offer.memory_bytes : *offer.cap_bytes;
+  }
+
+  // "" where the mask is not known, or holds fewer.
+  [[nodiscard]] std::string take_cores(std::int64_t count) {
+    const auto wanted = static_cast<std::size_t>(count);
+    if (cores_.size() - next_core_ < wanted) return "";
+    const auto first = cores_.begin() + static_cast<std::ptrdiff_t>(next_core_);
+    next_core_ += wanted;
+    return cpu_list({first, first + count});
   }
 
   void add(DeviceOffer offer) {
@@ -174,6 +206,9 @@ class Offers {
 
   const FoundHost& host_;
 
+  std::vector<int> cores_ = cpus_of(host_.record.cpus_allowed);
+  std::size_t next_core_ = 0;      // those before it are some device's
+  std::set<int> has_own_threads_;  // offers whose threads were declared
   std::int64_t threads_in_use_ = 0;
   std::vector<DeviceOffer> offers_;
   std::vector<Diagnostic> problems_;
@@ -257,6 +292,7 @@ std::vector<DeviceOffer> offered_devices(const FoundHost& host,
       offers.add_cpu(device, cpus);
     }
   }
+  if (!rehearsal) offers.share_cores_among_gpus();
   if (cpus == 0)
     offers.add_cpu({.name = "cpu", .kind = DeviceKind::kCpu, .oversubscribe = true}, 1);
   return offers.take();

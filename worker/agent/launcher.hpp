@@ -22,6 +22,7 @@ struct LaunchRequest {
   std::string attempt_tag;  // BATCHSWEEP_ATTEMPT: "<file id>:<trial>:<repeat>:<n>:<rank>"
   std::map<std::string, std::string> env;  // on top of the scrubbed environment
   std::string visible_devices;             // CUDA_VISIBLE_DEVICES; "" = none visible
+  std::string cpus;                        // cores that it may use, "0-3,8"; "" = ours
 };
 
 struct ExitStatus {
@@ -64,6 +65,10 @@ class Launcher {
 // The real one, for the main thread; the calling process becomes a subreaper. Scrubs the environment, own session, dies with the agent,
 // private temp folder (TMPDIR), core size 0.
 [[nodiscard]] std::unique_ptr<Launcher> make_process_launcher();
+
+// Starts no process: each rank of a rehearsal ends at once, as its script says. For benchmarks of everything else; taken only in a rehearsal
+// and only when BATCHSWEEP_NULL_LAUNCHER=1 (docs/architecture.md).
+[[nodiscard]] std::unique_ptr<Launcher> make_null_launcher();
 
 // Kills processes on this host whose agent is dead (BATCHSWEEP_AGENT names it), and removes its temp folders; says what it killed, one
 // line each. Trials of living agents, of whatever sweep, are left alone.

@@ -275,7 +275,8 @@ class ProcessLauncher final : public Launcher {
                                .environment = environment_for(request, temp->path()),
                                .standard_input = input.read.get(),
                                .output = output.write.get(),
-                               .events = events.write.get()};
+                               .events = events.write.get(),
+                               .cpus = cpus_of(request.cpus)};
     family_->oom().refresh();
     Spawned spawned = spawn(spawn_request);
     return std::make_unique<RealProcess>(

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -31,12 +32,14 @@ struct ChildPlan {
   char* const* envp;
   int standard_input, output, events;
   pid_t parent;
+  const cpu_set_t* cpus;  // null: as we
+  std::size_t cpus_bytes;
   int error;         // errno of the call that failed, told by the child
   const char* what;  // that call
 };
 
-// What runs in the child leaves its frames behind at exec, on a stack that the next child uses again:
-// an address sanitizer would take them for living ones.
+// What runs in the child leaves its frames behind at exec, on a stack that the next child uses
+// again: an address sanitizer would take them for living ones.
 [[gnu::no_sanitize_address]] void set_signal(int number, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
@@ -95,6 +98,10 @@ struct ChildPlan {
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   offer_to_the_oom_killer();
+  if (plan.cpus != nullptr) {
+    plan.what = "sched_setaffinity";
+    if (sched_setaffinity(0, plan.cpus_bytes, plan.cpus) != 0) return plan.error = errno, 127;
+  }
   plan.what = "dup2";
   if (!arrange_descriptors(plan)) return plan.error = errno, 127;
   plan.what = nullptr;
@@ -109,6 +116,15 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) result.push_back(const_cast<char*>(text.c_str()));
   result.push_back(nullptr);
   return result;
+}
+
+std::vector<cpu_set_t> mask_of(const std::vector<int>& cpus) {
+  if (cpus.empty()) return {};
+  const auto last = static_cast<std::size_t>(*std::ranges::max_element(cpus));
+  std::vector<cpu_set_t> mask(last / (8 * sizeof(cpu_set_t)) + 1);
+  for (const int cpu : cpus)
+    CPU_SET_S(static_cast<std::size_t>(cpu), mask.size() * sizeof(cpu_set_t), mask.data());
+  return mask;
 }
 
 // One stack is enough: we stand still until the child has left it.
@@ -128,6 +144,7 @@ char* child_stack_end() {
 Spawned spawn(const SpawnRequest& request) {
   const auto argv = pointers(request.arguments);
   const auto envp = pointers(request.environment);
+  const std::vector<cpu_set_t> cpus = mask_of(request.cpus);
   ChildPlan plan{request.program.c_str(),
                  argv.data(),
                  envp.data(),
@@ -135,6 +152,8 @@ Spawned spawn(const SpawnRequest& request) {
                  request.output,
                  request.events,
                  getpid(),
+                 cpus.empty() ? nullptr : cpus.data(),
+                 cpus.size() * sizeof(cpu_set_t),
                  0,
                  nullptr};
   char* const stack_end = child_stack_end();

@@ -21,6 +21,7 @@ struct SpawnRequest {
   std::vector<std::string> environment;  // "NAME=value"
   int standard_input = -1, output = -1;  // `output` becomes stdout and stderr
   int events = -1;                       // becomes kEventFdOfChild; -1: none
+  std::vector<int> cpus;                 // cores that it may use; empty: ours
 };
 
 struct Spawned {

@@ -43,7 +43,8 @@ template <class A, Of<DeviceOffer> T>
 void members(A& archive, T& d) {
   archive(d.index, d.type, d.kind, d.uuid, d.driver_name, d.pci_bus_id, d.compute_capability,
           d.driver_version);
-  archive(d.memory_bytes, d.cap_bytes, d.reserve_bytes, d.limit_bytes, d.threads, d.emulated);
+  archive(d.memory_bytes, d.cap_bytes, d.reserve_bytes, d.limit_bytes, d.threads, d.cpus,
+          d.emulated);
 }
 template <class A, Of<Rendezvous> T>
 void members(A& archive, T& r) {

@@ -44,6 +44,7 @@ struct DeviceOffer {
   std::uint64_t reserve_bytes = 0;
   std::uint64_t limit_bytes = 0;  // (cap, else memory) - reserve: oom_limit_bytes
   std::int64_t threads = 1;
+  std::string cpus;       // cores that are its trials' alone, "0-3,8"; "" = all that the agent may use, shared
   bool emulated = false;  // a catalogue name carried by another physical device
   bool operator==(const DeviceOffer&) const = default;
 };

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.hpp"
+#include "worker/agent/cpu_set.hpp"
 #include "worker/agent/host_list.hpp"
 
 namespace batchsweep::agent {
@@ -237,6 +238,47 @@ TEST(VisibleGpus, AreThoseThatCudaWouldShow) {
       EXPECT_THAT(notices, ElementsAre(HasSubstr(c.notice)));
     }
   }
+}
+
+// "type cores xthreads" of each offer, in order.
+std::vector<std::string> cores(const std::string& allowed, std::vector<FoundGpu> gpus,
+                               const std::vector<DeclaredDevice>& declared) {
+  FoundHost found = host(std::move(gpus));
+  found.record.cpus_allowed = allowed;
+  std::vector<std::string> lines;
+  for (const DeviceOffer& offer : offered_devices(found, declared, false))
+    lines.push_back(fmt::format("{} {} x{}", offer.type, offer.cpus.empty() ? "all" : offer.cpus,
+                                offer.threads));
+  return lines;
+}
+
+TEST(OfferedDevices, EachHasCoresOfItsOwn) {
+  const DeclaredDevice cpu{.name = "cpu", .threads = 3, .count = 2};
+  EXPECT_THAT(cores("0-3,8-11", {}, {cpu}), ElementsAre("cpu 0-2 x3", "cpu 3,8-9 x3"));
+  DeclaredDevice shared = cpu;
+  shared.oversubscribe = true;
+  EXPECT_THAT(cores("0-3,8-11", {}, {shared}), ElementsAre("cpu all x3", "cpu all x3"));
+  EXPECT_THAT(cores("", {}, {cpu}), ElementsAre("cpu all x3", "cpu all x3")) << "no mask is known";
+}
+
+TEST(OfferedDevices, GpusShareTheCoresThatNoCpuDeviceHas) {
+  const DeclaredDevice cpu{.name = "cpu", .threads = 2};
+  const std::vector<FoundGpu> two = {h100("GPU-a"), h100("GPU-b", "00000000:02:00.0")};
+  EXPECT_THAT(cores("0-7", two, {cpu}),
+              ElementsAre("H100 80GB SXM 2-4 x3", "H100 80GB SXM 5-7 x3", "cpu 0-1 x2"));
+  EXPECT_THAT(cores("0-7", two, {}),
+              ElementsAre("H100 80GB SXM 0-3 x4", "H100 80GB SXM 4-7 x4", "cpu all x8"))
+      << "the default cpu is not meant to run beside GPUs";
+  EXPECT_THAT(cores("0", two, {}),
+              ElementsAre("H100 80GB SXM all x1", "H100 80GB SXM all x1", "cpu all x8"));
+}
+
+TEST(CpuSet, ListsAreReadAndWritten) {
+  EXPECT_THAT(cpus_of("0-2,5,8-9"), ElementsAre(0, 1, 2, 5, 8, 9));
+  EXPECT_EQ(cpu_list({0, 1, 2, 5, 8, 9}), "0-2,5,8-9");
+  EXPECT_THAT(cpus_of(""), IsEmpty());
+  EXPECT_THAT(cpus_of("what"), IsEmpty());
+  EXPECT_EQ(cpu_list({}), "");
 }
 
 }  // namespace
