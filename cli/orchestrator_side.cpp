@@ -64,17 +64,15 @@ void OrchestratorSide::receive(protocol::PeerId from, std::string_view bytes, In
 }
 
 void OrchestratorSide::begin(Instant now) {
-  std::vector<std::string> types;
   std::vector<protocol::DeviceOffer> offered;
+  std::vector<protocol::Register> registrations;
   for (const auto& [peer, registration] : joined_) {
-    for (const protocol::DeviceOffer& device : registration.devices) {
-      offered.push_back(device);
-      if (std::find(types.begin(), types.end(), device.type) == types.end()) types.push_back(device.type);
-    }
+    registrations.push_back(registration);
+    offered.insert(offered.end(), registration.devices.begin(), registration.devices.end());
   }
   if (!setup_.options.rerun && !setup_.options.accept_changes && !setup_.sweep.rehearsal)
     refuse_changed_gpus(setup_.results_path, setup_.store->recorded_gpus(), offered);
-  make_core(setup_, types, transport_.size() - static_cast<int>(refused_.size()));
+  make_core(setup_, present_of(registrations), transport_.size() - static_cast<int>(refused_.size()));
   look_at_the_time(now);
   for (auto& [peer, registration] : joined_) {
     execute(setup_.core->handle(orchestrator::AgentJoined{peer, std::move(registration)}, now), now);

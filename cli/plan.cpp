@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/units.hpp"
+#include "orchestrator/trial_class.hpp"
 #include "results/store/reader.hpp"
 #include "results/store/recorded.hpp"
 #include "results/store/rerun.hpp"
@@ -70,30 +71,69 @@ ShownAxes shown_axes(const sweeps::SweepSpec& sweep) {
   return shown;
 }
 
+// The scheduler's own word on what could ever run here. Neighbours in the grid mostly need the
+// same.
+class Holds {
+ public:
+  Holds(const sweeps::SweepSpec& sweep, const Present& present)
+      : exclusive_host_(sweep.exclusive_host), scheduler_({.over_hosts = true}) {
+    for (const orchestrator::DeviceView& device : present.devices) scheduler_.add_device(device);
+  }
+  bool operator()(const sweeps::TrialSpec& spec) {
+    orchestrator::Needs needs = orchestrator::needs_of(spec, exclusive_host_);
+    if (needs != last_ || last_.gpu.empty()) {
+      last_ = std::move(needs);
+      held_ = scheduler_.could_hold(scheduler_.shape_of(last_));
+    }
+    return held_;
+  }
+
+ private:
+  bool exclusive_host_, held_ = false;
+  orchestrator::Scheduler scheduler_;
+  orchestrator::Needs last_;
+};
+
+std::string what_is_absent(const sweeps::TrialSpec& spec, bool type_there) {
+  if (!type_there) return spec.gpu;
+  std::string text = fmt::format("{} x {}", spec.world_size, spec.gpu);
+  if (spec.num_nodes != "min") text += fmt::format(" on {} hosts", spec.num_nodes);
+  if (!spec.pinned_to.empty()) text += " on " + spec.pinned_to;
+  return text;
+}
+
+bool is_pinned(const sweeps::SweepSpec& sweep) {
+  const auto names_places = [](const sweeps::GridBlock& block) {
+    return std::ranges::count(block.axes, "placement", &sweeps::Axis::name) > 0;
+  };
+  return sweep.base.placement != "any" || std::ranges::any_of(sweep.grid, names_places);
+}
+
+struct Planned {
+  const std::map<std::string, std::int64_t>& devices;  // by type
+  const Durations& durations;
+  std::map<std::string, double> busy_s;  // by type
+};
+
 void add_trial(Plan& plan, const sweeps::TrialSpec& spec,
-               const std::map<std::int64_t, std::string>& outcomes,
-               const std::map<std::string, std::int64_t>& devices, const Durations& durations,
-               std::map<std::string, double>& busy_s) {
+               const std::map<std::int64_t, std::string>& outcomes, bool here, Planned& planned) {
   const std::int64_t repeats = plan.sweep->repeats;
   const std::int64_t done = std::count_if(outcomes.begin(), outcomes.end(),
                                           [&](const auto& entry) { return entry.first < repeats; });
   const std::int64_t left = repeats - done;
-  const auto device = devices.find(spec.gpu);
-  const bool there = device != devices.end();
-  const bool here = there && spec.world_size <= device->second;
   plan.states.push_back(state_of(done, repeats, here, outcomes));
   plan.total += repeats;
   plan.recorded += done;
   if (!here) {
     plan.no_device += left;
-    if (left > 0)
-      plan.absent[there ? fmt::format("{} x {}", spec.world_size, spec.gpu) : spec.gpu] += left;
+    if (left > 0) plan.absent[what_is_absent(spec, planned.devices.contains(spec.gpu))] += left;
     return;
   }
   plan.remaining += left;
-  const std::optional<double> duration_s = mean_s(durations, spec);
+  const std::optional<double> duration_s = mean_s(planned.durations, spec);
   if (!duration_s) plan.without_estimate += left;
-  if (duration_s) busy_s[spec.gpu] += *duration_s * static_cast<double>(left * spec.world_size);
+  if (duration_s)
+    planned.busy_s[spec.gpu] += *duration_s * static_cast<double>(left * spec.world_size);
 }
 
 }  // namespace
@@ -104,16 +144,16 @@ RecordedSweep read_recorded(const std::string& path, sweeps::Origin origin) {
     results::check_origin(path, recorded.origin, std::string(to_text(origin)));
   RecordedSweep sweep{.runs = recorded.runs,
                       .states = recorded.index.states(recorded.runs),
-                      .types = {},
+                      .devices = {},
                       .durations = {}};
   if (!recorded.has_file) return sweep;
   std::set<std::string> counting;
   for (std::size_t i = results::first_that_counts(sweep.runs); i < sweep.runs.size(); ++i)
     counting.insert(sweep.runs[i].run_id);
   (void)results::for_each_result(
-      path, {"run_id", "gpu_requested", "model", "duration_s"},
+      path, {"run_id", "gpu", "gpu_requested", "model", "placement", "pinned_to", "duration_s"},
       [&](const results::TrialRecord& row) {
-        sweep.types.insert(row.gpu_requested);
+        sweep.devices.note(row);
         if (!row.duration_s || !counting.contains(row.run_id)) return;
         Durations::Sum& sum = sweep.durations.by_gpu_and_model[{row.gpu_requested, row.model}];
         sum.total_s += *row.duration_s;
@@ -122,22 +162,24 @@ RecordedSweep read_recorded(const std::string& path, sweeps::Origin origin) {
   return sweep;
 }
 
-Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
-               const std::map<std::string, std::int64_t>& devices, const RecordedSweep& recorded) {
+Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid, const Present& present,
+               const RecordedSweep& recorded) {
   static const std::map<std::int64_t, std::string> none;
   const FinalRows rows =
       final_rows(results::what_counts(recorded.states, results::Reruns(recorded.runs, &grid)),
                  sweep.limits.retries);
   Plan plan{.sweep = &sweep, .grid = &grid};
-  std::map<std::string, double> busy_s;  // by type
+  std::map<std::string, std::int64_t> devices;
+  for (const orchestrator::DeviceView& device : present.devices) ++devices[device.type];
+  Planned planned{.devices = devices, .durations = recorded.durations, .busy_s = {}};
+  Holds holds(sweep, present);
   grid.for_each([&](std::size_t i, const sweeps::TrialSpec& spec) {
     const auto row = rows.find(grid.id(i).value);
-    add_trial(plan, spec, row == rows.end() ? none : row->second, devices, recorded.durations,
-              busy_s);
+    add_trial(plan, spec, row == rows.end() ? none : row->second, holds(spec), planned);
   });
   if (plan.without_estimate == plan.remaining) return plan;
   plan.expected_s = plan.device_hours = 0;
-  for (const auto& [type, s] : busy_s) {
+  for (const auto& [type, s] : planned.busy_s) {
     *plan.device_hours += s / 3600;
     plan.expected_s = std::max(*plan.expected_s, s / static_cast<double>(devices.at(type)));
   }
@@ -146,8 +188,8 @@ Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
 
 JobProgress progress_of_job(const sweeps::SweepSpec& sweep, const RecordedSweep& recorded) {
   // Nothing is known of the types of gpu = "all" before the job has run: something is left.
-  if (sweeps::asks_for_present_types(sweep) && recorded.types.empty()) return {.remaining = 1};
-  const sweeps::Grid grid(sweep, {recorded.types.begin(), recorded.types.end()});
+  if (sweeps::asks_for_present_types(sweep) && recorded.devices.empty()) return {.remaining = 1};
+  const sweeps::Grid grid = recorded.devices.grid_of(sweep);
   const std::vector<results::RecordedState> states =
       results::what_counts(recorded.states, results::Reruns(recorded.runs, &grid));
   std::unordered_map<std::uint64_t, std::int64_t> settled;  // id -> repeats
@@ -163,6 +205,8 @@ JobProgress progress_of_job(const sweeps::SweepSpec& sweep, const RecordedSweep&
     progress.settled += row == settled.end() ? 0 : row->second;
   }
   progress.remaining = static_cast<std::int64_t>(grid.size()) * sweep.repeats - progress.settled;
+  // Rows tell of no host or device that has none yet: another start, which finds nothing, will.
+  if (is_pinned(sweep)) progress.remaining = std::max<std::int64_t>(progress.remaining, 1);
   return progress;
 }
 
@@ -195,11 +239,14 @@ Table trials_table(const Plan& plan, std::size_t most) {
   const std::vector<std::string> axes = shown_axes(*plan.sweep).varying;
   Table table{{"trial_id"}, {}};
   table.header.insert(table.header.end(), axes.begin(), axes.end());
+  const bool pinned = is_pinned(*plan.sweep);
+  if (pinned) table.header.emplace_back("pinned_to");
   table.header.emplace_back("state");
   for (std::size_t p = 0; p < std::min(most, plan.grid->size()); ++p) {
     const sweeps::TrialSpec spec = plan.grid->spec(p);
     std::vector<std::string> row{to_text(plan.grid->id(p))};
     for (const std::string& axis : axes) row.push_back(sweeps::axis_value(spec, axis));
+    if (pinned) row.push_back(spec.pinned_to);
     row.push_back(plan.states[p]);
     table.rows.push_back(std::move(row));
   }

@@ -12,6 +12,8 @@
 
 #include "base/json.hpp"
 #include "base/table.hpp"
+#include "cli/present.hpp"
+#include "results/report/current_sweep.hpp"
 #include "results/store/results_store.hpp"
 #include "sweeps/grid.hpp"
 #include "sweeps/sweep_spec.hpp"
@@ -31,7 +33,7 @@ struct Durations {
 struct RecordedSweep {
   std::vector<results::RunInfo> runs;
   std::vector<results::RecordedState> states;  // as `run` finds them
-  std::set<std::string> types;                 // device types that its rows asked for
+  results::SeenDevices devices;                // that its rows asked for
   Durations durations;                         // of the runs that count, from the .h5 alone
 };
 // Empty where there is neither. Throws ResultsFileError where `run` would refuse the file.
@@ -43,7 +45,7 @@ struct Plan {
   std::vector<std::string>
       states;  // of each: "to run", "completed", "1 of 3 recorded", "no such device"
   std::int64_t total = 0, recorded = 0, remaining = 0, no_device = 0;  // (trial, repeat)
-  std::map<std::string, std::int64_t> absent;  // type -> (trial, repeat) that wait for it
+  std::map<std::string, std::int64_t> absent;  // what is not here -> (trial, repeat) that need it
   // From the durations of recorded trials; absent: nothing is recorded that could tell.
   std::optional<double> expected_s, device_hours;
   std::int64_t without_estimate =
@@ -51,8 +53,7 @@ struct Plan {
 };
 
 [[nodiscard]] Plan make_plan(const sweeps::SweepSpec& sweep, const sweeps::Grid& grid,
-                             const std::map<std::string, std::int64_t>& devices,
-                             const RecordedSweep& recorded);
+                             const Present& present, const RecordedSweep& recorded);
 
 // Where a Slurm job stands, as its rows tell: what its nodes have is not known on this machine. Settled is
 // what is recorded for good, and what found no device of its type there.

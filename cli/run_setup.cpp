@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <set>
 
 #include "base/hash.hpp"
 #include "base/text.hpp"
 #include "cli/build_id.hpp"
 #include "cli/software_check.hpp"
+#include "results/store/reader.hpp"
 #include "results/store/rerun.hpp"
 #include "results/store/status_file.hpp"
 #include "slurm/batch_script.hpp"
@@ -42,6 +44,17 @@ void tell_rerun(RunSetup& setup, const std::vector<results::RecordedState>& befo
   const auto rows = rows_of_grid(before);
   setup.progress.say(fmt::format("--rerun {}: of {} recorded trials {} are measured again", *setup.options.rerun, rows,
                                  rows - rows_of_grid(setup.recorded)));
+}
+
+// Of the trials that completed in earlier sessions: by them the next ones are ordered.
+std::vector<orchestrator::KnownTime> known_times(const std::string& path) {
+  std::vector<orchestrator::KnownTime> times;
+  if (!std::filesystem::exists(path)) return times;
+  (void)results::for_each_result(path, {"trial_id", "outcome", "duration_s"}, [&](const results::TrialRecord& row) {
+    const auto id = sweeps::parse_trial_id(row.trial_id);
+    if (id && row.duration_s && row.outcome == to_text(results::Outcome::kCompleted)) times.push_back({*id, *row.duration_s});
+  });
+  return times;
 }
 
 }  // namespace
@@ -118,8 +131,8 @@ void open_results(RunSetup& setup) {
   setup.recorder = std::make_unique<SweepRecorder>(*setup.store, setup.clock, setup.progress);
 }
 
-void make_core(RunSetup& setup, const std::vector<std::string>& present_types, int agents) {
-  if (setup.grid == nullptr) setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, present_types);
+void make_core(RunSetup& setup, const Present& present, int agents) {
+  if (setup.grid == nullptr) setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, present.types, present.targets);
   std::vector<results::RunInfo> runs = setup.store->runs();
   setup.recorded = results::what_counts(setup.store->recorded(), {runs, setup.grid.get()});
   if (setup.options.rerun && runs.size() > 1) {
@@ -140,8 +153,10 @@ void make_core(RunSetup& setup, const std::vector<std::string>& present_types, i
   if (!simulated) {  // simulated agents are of no build and see no file, simulated trials have a time of their own
     options.build_id = build_id();
     options.sweep_hash = sweep_hash(setup.options.sweep_file);
-    options.end_at = setup.end_of_job;
+    options.hard_end = setup.end_of_job;
+    if (setup.time_limit) options.soft_end = setup.time_limit->at;
   }
+  options.known_times = known_times(setup.results_path);
   setup.store->begin();
   setup.core = std::make_unique<orchestrator::Core>(setup.sweep, *setup.grid, setup.recorded, options);
 }

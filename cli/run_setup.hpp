@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "cli/present.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/run_options.hpp"
 #include "cli/sweep_recorder.hpp"
@@ -53,7 +54,7 @@ void check_setup(RunSetup& setup);
 // Takes the lock; tells what opening noticed. Refuses other software than the recorded one unless the options allow it.
 void open_results(RunSetup& setup);
 // The sweep begins: grid and core, F.h5 be it without rows, and what has changed since the recorded sweep (kept, new, no longer asked, asked again).
-void make_core(RunSetup& setup, const std::vector<std::string>& present_types, int agents);
+void make_core(RunSetup& setup, const Present& present, int agents);
 
 struct Ending {
   bool interrupted = false;  // SIGINT

@@ -2,6 +2,7 @@
 #include "cli/run_simulated.hpp"
 
 #include "orchestrator/simulate/simulated_cluster.hpp"
+#include "orchestrator/simulate/simulated_devices.hpp"
 #include "results/store/cancel_file.hpp"
 
 namespace batchsweep::cli {
@@ -17,7 +18,8 @@ class Simulation {
   Simulation(RunSetup& setup, StopSignals& signals) : setup_(setup), signals_(signals) {}
 
   void run() {
-    make_core(setup_, orchestrator::SimulatedCluster::device_types(setup_.sweep), 1);
+    const std::vector<protocol::Register> nodes = orchestrator::simulated_nodes(setup_.sweep);
+    make_core(setup_, present_of(nodes), static_cast<int>(nodes.size()));
     orchestrator::SimulatedCluster cluster(setup_.sweep, *setup_.grid);
     cluster_ = &cluster;
     while (!setup_.core->finished()) {
@@ -81,7 +83,8 @@ class Simulation {
 }  // namespace
 
 ExitCode run_simulated(RunSetup& setup, StopSignals& signals) {
-  setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, orchestrator::SimulatedCluster::device_types(setup.sweep));
+  const Present present = present_of(orchestrator::simulated_nodes(setup.sweep));
+  setup.grid = std::make_unique<sweeps::Grid>(setup.sweep, present.types, present.targets);
   open_results(setup);
   Simulation(setup, signals).run();
   return finish_run(setup, {.interrupted = signals.interrupted()});

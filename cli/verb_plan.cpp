@@ -8,6 +8,7 @@
 #include "cli/plan.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/verbs.hpp"
+#include "orchestrator/simulate/simulated_devices.hpp"
 #include "sweeps/sweep_file.hpp"
 #include "worker/agent/device_inventory.hpp"
 
@@ -24,24 +25,16 @@ struct PlanOptions {
 
 constexpr std::size_t kShownTrials = 20;
 
-// Device types of this machine (or of the played cluster) with their counts.
-std::map<std::string, std::int64_t> present_devices(const sweeps::SweepSpec& sweep) {
-  std::map<std::string, std::int64_t> counts;
-  if (sweep.rehearsal && sweep.rehearsal->simulated) {
-    for (const sweeps::RehearsalNode& node : sweep.rehearsal->nodes) {
-      for (const auto& [type, count] : node.devices) counts[type] += count * node.count;
-    }
-    if (!counts.empty()) return counts;
-    for (const sweeps::DeclaredDevice& device : sweep.devices) counts[device.name] += device.count;
-    return counts;
-  }
+// The devices of this machine (or of the played cluster).
+Present present_here(const sweeps::SweepSpec& sweep) {
+  if (sweep.rehearsal && sweep.rehearsal->simulated)
+    return present_of(orchestrator::simulated_nodes(sweep));
   const agent::FoundHost host = agent::take_stock(0, own_program());
   for (const std::string& notice : host.notices) log_info("{}", notice);
-  for (const protocol::DeviceOffer& offer :
-       agent::offered_devices(host, sweep.devices, sweep.rehearsal.has_value())) {
-    ++counts[offer.type];
-  }
-  return counts;
+  protocol::Register registration;
+  registration.host.hostname = host.name;
+  registration.devices = agent::offered_devices(host, sweep.devices, sweep.rehearsal.has_value());
+  return present_of({registration});
 }
 
 void print_text(const Plan& plan, const PlanOptions& options) {
@@ -66,11 +59,9 @@ ExitCode plan(const PlanOptions& options) {
     fmt::print("{}\n", options.remaining ? progress.remaining : progress.settled);
     return ExitCode::kDone;
   }
-  const std::map<std::string, std::int64_t> devices = present_devices(sweep);
-  std::vector<std::string> types;
-  for (const auto& [type, count] : devices) types.push_back(type);
-  const sweeps::Grid grid(sweep, types);
-  const Plan made = make_plan(sweep, grid, devices, recorded);
+  const Present present = present_here(sweep);
+  const sweeps::Grid grid(sweep, present.types, present.targets);
+  const Plan made = make_plan(sweep, grid, present, recorded);
   if (options.remaining) {
     fmt::print("{}\n", made.remaining);
   } else if (options.recorded) {

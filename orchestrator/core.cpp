@@ -11,8 +11,15 @@
 namespace batchsweep::orchestrator {
 namespace {
 
-SchedulerOptions scheduler_options(const sweeps::SweepSpec& sweep) {
-  return {.order = sweep.order, .seed = sweep.seed, .over_hosts = true};
+SchedulerOptions scheduler_options(const sweeps::SweepSpec& sweep, const CoreOptions& options) {
+  SchedulerOptions scheduler;
+  scheduler.order = sweep.order;
+  scheduler.seed = sweep.seed;
+  scheduler.over_hosts = true;
+  scheduler.limit_s = sweep.limits.time_s;
+  if (options.hard_end) scheduler.hard_end_s = to_seconds(options.hard_end->time_since_epoch());
+  if (options.soft_end) scheduler.soft_end_s = to_seconds(options.soft_end->time_since_epoch());
+  return scheduler;
 }
 
 }  // namespace
@@ -23,7 +30,7 @@ Core::State::State(const sweeps::SweepSpec& sweep_, const sweeps::Grid& grid_,
       grid(grid_),
       options(std::move(options_)),
       table(grid_, sweep_.repeats, sweep_.limits.retries, recorded),
-      scheduler(scheduler_options(sweep_)) {
+      scheduler(scheduler_options(sweep_, options)) {
   find_kinds();
 }
 
@@ -140,7 +147,7 @@ void Core::State::on(const Tick&) {
   beat();
   give_up_silent_agents();
   conclude_overdue();
-  if (options.end_at && now >= *options.end_at && stop != Stop::kNow) {
+  if (options.hard_end && now >= *options.hard_end && stop != Stop::kNow) {
     say("the time is up: what runs is stopped");
     request_stop(Stop::kNow);
   }

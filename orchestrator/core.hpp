@@ -61,6 +61,12 @@ struct Say {  // a line for people
 };
 using Command = std::variant<Send, NoteStarted, RecordAttempt, GiveUpAgent, Say>;
 
+// How long a trial took in an earlier session.
+struct KnownTime {
+  sweeps::TrialId trial;
+  double duration_s = 0;
+};
+
 struct CoreOptions {
   double beat_s = 1;
   double lease_s = 3;           // silence longer than this, three beats: the agent is given up
@@ -72,7 +78,9 @@ struct CoreOptions {
   std::string file_id;
   std::string build_id;          // agents of another build are refused; "" takes any
   std::string sweep_hash;        // and those that see another sweep file; "" takes any
-  std::optional<Instant> end_at; // wall time or budget: what would not end by then is not started, what runs is stopped
+  // What would not end by then is not started. At the hard end (wall time) what runs is stopped, at the soft one (budget) it goes on.
+  std::optional<Instant> hard_end, soft_end;
+  std::vector<KnownTime> known_times;  // of trials of the grid that ended before
 };
 
 // Counts for the live line and the exit code.

@@ -47,8 +47,12 @@ void Core::State::welcome(protocol::PeerId id) {
                              .refused_devices = claim.refused});
   for (const DeviceId device : claim.owned) {
     const Device& owned = cluster.device(device);
-    scheduler.add_device(
-        {.id = device, .type = owned.offer.type, .host = owned.host, .unit = owned.unit});
+    scheduler.add_device({.id = device,
+                          .type = owned.offer.type,
+                          .host = owned.host,
+                          .unit = owned.unit,
+                          .host_name = cluster.hosts()[owned.host].name,
+                          .uuid = owned.offer.uuid});
   }
   if (!claim.owned.empty()) return;
   const std::string& host = cluster.hosts()[cluster.find(id)->host].name;

@@ -26,15 +26,8 @@ bool Core::State::may_start() const {
 
 void Core::State::start_what_can() {
   while (may_start()) {
-    const std::optional<Placement> placement = scheduler.place();
+    const std::optional<Placement> placement = scheduler.place(now_s());
     if (!placement) return;
-    const KindId id = kind_of_trial[table.trial_of(placement->slot)];
-    if (options.end_at &&
-        now + seconds(expected.at_most_s(id, sweep.limits.time_s)) > *options.end_at) {
-      for (const DeviceId device : placement->devices) scheduler.release(device);
-      ++set_aside;  // it would not end in time, now or later
-      continue;
-    }
     start(*placement);
   }
 }
@@ -159,7 +152,8 @@ void Core::State::conclude(Attempt& attempt) {
   const bool final = table.end(attempt.slot, verdict.outcome, verdict.reason);
   results::AttemptRecord record = record_attempt(attempt, verdict, cluster, sweep.site, now);
   if (verdict.outcome == results::Outcome::kCompleted) {
-    expected.add(kind_of_trial[table.trial_of(attempt.slot)], to_seconds(now - attempt.started));
+    const TrialClass& known = class_of(attempt.slot);
+    scheduler.learn(known.family, known.work, to_seconds(now - attempt.started));
   }
   judge_devices(attempt, verdict, record);
   pending[attempt.key] = {

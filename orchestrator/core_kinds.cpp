@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "orchestrator/core_state.hpp"
 #include "orchestrator/record_attempt.hpp"
 #include "orchestrator/supported.hpp"
+#include "orchestrator/trial_class.hpp"
 
 namespace batchsweep::orchestrator {
 namespace {
@@ -18,45 +21,87 @@ using Fate = KindOfTrial::Fate;
 // Records of trials that cannot run are asked for in portions: there may be a million of them.
 constexpr std::size_t kMostSkipsPending = 256;
 
+std::string why_too_large(const Needs& needs) {
+  const std::string what = fmt::format("{} x {} for one trial", needs.world_size, needs.gpu);
+  if (needs.pinned_host + needs.pinned_device == sweeps::kNowhere)
+    return fmt::format("no {} was here when the sweep began, to which a trial could be pinned",
+                       needs.gpu);
+  if (!needs.pinned_device.empty())
+    return fmt::format("the {} {} that a trial is pinned to is not here", needs.gpu,
+                       needs.pinned_device);
+  if (!needs.pinned_host.empty())
+    return fmt::format("{} are more than host {} has", what, needs.pinned_host);
+  if (needs.num_nodes)
+    return fmt::format("{} on {} hosts are more than is here", what, *needs.num_nodes);
+  return what + " are more than this cluster can hold";
+}
+
 }  // namespace
 
-// Looks at each point of the grid once; those that are done need no kind.
+KindId Core::State::kind_of(const sweeps::TrialSpec& spec,
+                            std::map<std::pair<Needs, std::string>, KindId>& known) {
+  const auto [entry, fresh] = known.try_emplace(
+      {needs_of(spec, sweep.exclusive_host), spec.precision}, static_cast<KindId>(kinds.size()));
+  if (fresh) {
+    KindOfTrial kind;
+    std::tie(kind.needs, kind.precision) = entry->first;
+    kind.shape = scheduler.shape_of(kind.needs);
+    kinds.push_back(std::move(kind));
+  }
+  return entry->second;
+}
+
+// Looks at each point of the grid once.
 void Core::State::find_kinds() {
-  std::map<std::tuple<std::string, std::int64_t, std::string>, KindId> known;
-  const std::size_t trials = grid.size();
-  kind_of_trial.resize(trials);
-  for (std::size_t trial = 0; trial < trials; ++trial) {
-    bool done = true;
-    for (std::size_t slot = trial; slot < table.size() && done; slot += trials) {
-      done = table.slot(static_cast<SlotId>(slot)).state == SlotState::kDone;
-    }
-    if (done) continue;
-    sweeps::TrialSpec spec = grid.spec(trial);
-    const auto [entry, fresh] =
-        known.try_emplace({std::move(spec.gpu), spec.world_size, std::move(spec.precision)}, 0);
-    if (fresh) {
-      const auto& [gpu, world_size, precision] = entry->first;
-      const Needs needs{
-          .gpu = gpu, .world_size = world_size, .exclusive_host = sweep.exclusive_host};
-      entry->second = scheduler.add_kind(needs);
-      kinds.push_back(
-          {.needs = needs, .precision = precision, .fate = Fate::kUndecided, .why = {}});
-    }
-    kind_of_trial[trial] = entry->second;
+  std::map<std::pair<Needs, std::string>, KindId> known;
+  std::unordered_map<std::string, FamilyId> families;
+  std::unordered_map<std::uint64_t, double> times;
+  for (const KnownTime& time : options.known_times) times[time.trial.value] = time.duration_s;
+  classes.resize(grid.size());
+  grid.for_each([&](std::size_t trial, const sweeps::TrialSpec& spec) {
+    const auto family =
+        families.try_emplace(family_of(spec), static_cast<FamilyId>(families.size()));
+    classes[trial] = {.kind = kind_of(spec, known),
+                      .family = family.first->second,
+                      .work = static_cast<float>(work_of(spec))};
+    const auto time = times.find(grid.id(trial).value);
+    if (time != times.end())
+      scheduler.learn(classes[trial].family, classes[trial].work, time->second);
+  });
+  scouts.assign(families.size(), grid.size());
+  find_scouts();
+}
+
+// The smallest trial of each family: fewest ranks, then least work.
+void Core::State::find_scouts() {
+  const auto size_of = [&](std::size_t trial) {
+    return std::pair(kinds[classes[trial].kind].needs.world_size, classes[trial].work);
+  };
+  for (std::size_t trial = 0; trial < classes.size(); ++trial) {
+    if (table.slot(static_cast<SlotId>(trial)).state == SlotState::kDone) continue;
+    std::size_t& scout = scouts[classes[trial].family];
+    if (scout == classes.size() || size_of(trial) < size_of(scout)) scout = trial;
   }
 }
 
-void Core::State::decide(KindOfTrial& kind, KindId id) {
+Urgency Core::State::urgency(SlotId slot) const {
+  const FamilyId family = class_of(slot).family;
+  const Urgency urgency = table.urgency(slot);
+  const bool scout = urgency == Urgency::kNormal && sweep.order == sweeps::Order::kAuto &&
+                     scouts[family] == slot && !scheduler.expected_s(family, 1);
+  return scout ? Urgency::kScout : urgency;
+}
+
+void Core::State::decide(KindOfTrial& kind) {
   const auto device = std::ranges::find_if(cluster.devices(), [&](const Device& d) {
     return d.offer.type == kind.needs.gpu && cluster.usable(d.id);
   });
   if (device == cluster.devices().end()) {
     kind.fate = Fate::kAbsent;
     kind.why = fmt::format("no device of type {} here", kind.needs.gpu);
-  } else if (!scheduler.could_hold(id)) {
+  } else if (!scheduler.could_hold(kind.shape)) {
     kind.fate = Fate::kAbsent;
-    kind.why = fmt::format("{} x {} for one trial are more than this cluster can hold",
-                           kind.needs.world_size, kind.needs.gpu);
+    kind.why = why_too_large(kind.needs);
   } else if (std::optional<std::string> why =
                  why_unsupported(kind.precision, kind.needs.world_size, device->offer)) {
     kind.fate = Fate::kUnsupported;
@@ -73,8 +118,7 @@ void Core::State::decide_kinds() {
   before.reserve(kinds.size());
   for (const KindOfTrial& kind : kinds) before.push_back(kind.fate);
   for (std::size_t id = 0; id < kinds.size(); ++id) {
-    if (before[id] == Fate::kUndecided || before[id] == Fate::kAbsent)
-      decide(kinds[id], static_cast<KindId>(id));
+    if (before[id] == Fate::kUndecided || before[id] == Fate::kAbsent) decide(kinds[id]);
   }
   const auto unchanged = [&](std::size_t id) { return kinds[id].fate == before[id]; };
   bool all_unchanged = true;
@@ -94,7 +138,7 @@ void Core::State::queue_waiting(const std::vector<Fate>& before) {
   for (SlotId slot = 0; slot < table.size(); ++slot) {
     const SlotState state = table.slot(slot).state;
     if (state != SlotState::kWaiting && state != SlotState::kAbsent) continue;
-    const KindId id = kind_of_trial[table.trial_of(slot)];
+    const KindId id = class_of(slot).kind;
     const Fate fate = kinds[id].fate;
     if (fate == before[id]) continue;
     if (fate == Fate::kAbsent) {
@@ -107,18 +151,21 @@ void Core::State::queue_waiting(const std::vector<Fate>& before) {
 }
 
 void Core::State::enqueue(SlotId slot) {
-  const KindId id = kind_of_trial[table.trial_of(slot)];
-  if (kinds[id].fate != Fate::kRuns) return;
-  scheduler.add(
-      {.slot = slot, .kind = id, .repeat = table.repeat_of(slot), .urgency = table.urgency(slot)});
+  const TrialClass& known = class_of(slot);
+  if (kinds[known.kind].fate != Fate::kRuns) return;
+  scheduler.add({.slot = slot,
+                 .shape = kinds[known.kind].shape,
+                 .repeat = table.repeat_of(slot),
+                 .urgency = urgency(slot),
+                 .family = known.family,
+                 .work = known.work});
 }
 
 void Core::State::say_what_cannot_run(const std::vector<Fate>& before) {
   std::vector<std::int64_t> counts(kinds.size());
   for (SlotId slot = 0; slot < table.size(); ++slot) {
     const SlotState state = table.slot(slot).state;
-    if (state == SlotState::kWaiting || state == SlotState::kAbsent)
-      ++counts[kind_of_trial[table.trial_of(slot)]];
+    if (state == SlotState::kWaiting || state == SlotState::kAbsent) ++counts[class_of(slot).kind];
   }
   std::map<std::pair<Fate, std::string>, std::int64_t> by_reason;
   for (std::size_t id = 0; id < kinds.size(); ++id) {

@@ -13,7 +13,6 @@
 #include "orchestrator/attempt.hpp"
 #include "orchestrator/cluster.hpp"
 #include "orchestrator/core.hpp"
-#include "orchestrator/expected_time.hpp"
 #include "orchestrator/quarantine.hpp"
 #include "orchestrator/scheduler.hpp"
 #include "orchestrator/trial_table.hpp"
@@ -21,13 +20,22 @@
 
 namespace batchsweep::orchestrator {
 
-// Trials that need the same: what is said about one holds for all.
+// Trials of one shape and precision: what is said about one holds for all.
+using KindId = std::uint32_t;
 struct KindOfTrial {
   enum class Fate { kUndecided, kRuns, kAbsent, kUnsupported };
   Needs needs;
   std::string precision;
+  ShapeId shape = 0;
   Fate fate = Fate::kUndecided;
   std::string why;  // kAbsent, kUnsupported: the sentence for people
+};
+
+// What is known of a trial without its spec; there may be millions.
+struct TrialClass {
+  KindId kind = 0;
+  FamilyId family = 0;
+  float work = 0;
 };
 
 struct Core::State {
@@ -49,10 +57,11 @@ struct Core::State {
   TrialTable table;
   Scheduler scheduler;
   Cluster cluster;
-  ExpectedTime expected;
   Quarantine quarantine;
-  std::vector<KindOfTrial> kinds;     // by KindId
-  std::vector<KindId> kind_of_trial;  // by index in the grid
+  std::vector<KindOfTrial> kinds;   // by KindId
+  std::vector<TrialClass> classes;  // by index in the grid
+  std::vector<std::size_t>
+      scouts;  // by family: the trial that goes first while nobody knows its times
   std::map<protocol::AttemptKey, Attempt> attempts;
   std::map<protocol::AttemptKey, Pending> pending;
   std::map<protocol::AttemptKey, Attempt> lost;  // whose agent was given up, as they were then
@@ -65,7 +74,6 @@ struct Core::State {
   std::int64_t begun = 0;       // attempts, for max_trials
   std::size_t skip_cursor = 0;  // slots before it need no record of a trial that cannot run
   std::size_t skips_pending = 0;
-  std::size_t set_aside = 0;  // waiting, but would not end before end_at
   std::vector<Command> out;
 
   // core.cpp
@@ -93,21 +101,26 @@ struct Core::State {
   void give_up(protocol::PeerId agent, const std::string& why);
 
   // core_kinds.cpp
-  [[nodiscard]] KindId kind_of(const sweeps::TrialSpec& spec);
   void find_kinds();
+  [[nodiscard]] KindId kind_of(const sweeps::TrialSpec& spec,
+                               std::map<std::pair<Needs, std::string>, KindId>& known);
+  void find_scouts();
   void decide_kinds();
-  void decide(KindOfTrial& kind, KindId id);
+  void decide(KindOfTrial& kind);
   void queue_waiting(const std::vector<KindOfTrial::Fate>& before);
   void say_what_cannot_run(const std::vector<KindOfTrial::Fate>& before);
   void record_what_cannot_run();
   void enqueue(SlotId slot);
-  [[nodiscard]] const KindOfTrial& kind(SlotId slot) const {
-    return kinds[kind_of_trial[table.trial_of(slot)]];
+  [[nodiscard]] const TrialClass& class_of(SlotId slot) const {
+    return classes[table.trial_of(slot)];
   }
+  [[nodiscard]] Urgency urgency(SlotId slot) const;
+  [[nodiscard]] const KindOfTrial& kind(SlotId slot) const { return kinds[class_of(slot).kind]; }
 
   // core_attempts.cpp
   void start_what_can();
   [[nodiscard]] bool may_start() const;
+  [[nodiscard]] double now_s() const { return to_seconds(now.time_since_epoch()); }
   void start(const Placement& placement);
   void send_start(const Attempt& attempt);
   void note_neighbours(const Attempt& attempt);

@@ -68,20 +68,19 @@ Json devices_json(const Cluster& cluster, const std::map<protocol::AttemptKey, A
 // Longest work of one device type, if its devices share it evenly.
 std::optional<double> expected_left_s(const Core::State& state) {
   std::map<std::string, double> device_seconds;
-  for (std::size_t id = 0; id < state.kinds.size(); ++id) {
-    const auto waiting = static_cast<double>(state.scheduler.waiting(static_cast<KindId>(id)));
-    if (waiting == 0) continue;
-    const std::optional<double> mean = state.expected.mean_s(static_cast<KindId>(id));
-    if (!mean) return std::nullopt;
-    const Needs& needs = state.kinds[id].needs;
-    device_seconds[needs.gpu] += waiting * *mean * static_cast<double>(needs.world_size);
+  for (const KindOfTrial& kind : state.kinds) {
+    if (device_seconds.contains(kind.needs.gpu)) continue;
+    const std::optional<double> left_s = state.scheduler.device_seconds_left(kind.needs.gpu);
+    if (!left_s) return std::nullopt;
+    device_seconds[kind.needs.gpu] = *left_s;
   }
   for (const auto& [key, attempt] : state.attempts) {
-    const std::optional<double> mean =
-        state.expected.mean_s(state.kind_of_trial[state.table.trial_of(attempt.slot)]);
-    if (!mean) return std::nullopt;
-    const double left = std::max(0.0, *mean - to_seconds(state.now - attempt.started));
-    device_seconds[attempt.spec.gpu] += left * static_cast<double>(attempt.ranks.size());
+    const TrialClass& known = state.class_of(attempt.slot);
+    std::optional<double> expected_s = state.scheduler.expected_s(known.family, known.work);
+    if (!expected_s) expected_s = state.scheduler.mean_s();
+    if (!expected_s) return std::nullopt;
+    const double left_s = std::max(0.0, *expected_s - to_seconds(state.now - attempt.started));
+    device_seconds[attempt.spec.gpu] += left_s * static_cast<double>(attempt.ranks.size());
   }
   double longest = 0;
   for (const auto& [gpu, work] : device_seconds) {
@@ -91,6 +90,24 @@ std::optional<double> expected_left_s(const Core::State& state) {
     if (devices > 0) longest = std::max(longest, work / static_cast<double>(devices));
   }
   return longest;
+}
+
+// For each shape of which trials wait: how many, and why the first of them does.
+Json waits_json(const Core::State& state) {
+  Json list = Json::array();
+  std::set<ShapeId> told;
+  for (const KindOfTrial& kind : state.kinds) {
+    const std::size_t waiting = state.scheduler.waiting(kind.shape);
+    if (waiting == 0 || !told.insert(kind.shape).second) continue;
+    const Needs& needs = kind.needs;
+    list.push_back({{"gpu", needs.gpu},
+                    {"world_size", needs.world_size},
+                    {"num_nodes", needs.num_nodes ? std::to_string(*needs.num_nodes) : "min"},
+                    {"pinned_to", needs.pinned_host + needs.pinned_device},
+                    {"waiting", waiting},
+                    {"why", state.scheduler.why(kind.shape, state.now_s())}});
+  }
+  return list;
 }
 
 }  // namespace
@@ -121,7 +138,7 @@ Json Core::status(Instant now) const {
   json["stopping"] = state.stop != State::Stop::kNo;
   json["devices"] = devices_json(state.cluster, state.attempts, now);
   json["next"] = Json::array();
-  for (const WaitingReason& reason : state.scheduler.explain(kNextShown)) {
+  for (const WaitingReason& reason : state.scheduler.explain(kNextShown, state.now_s())) {
     const std::size_t trial = state.table.trial_of(reason.slot);
     const char* stopped =
         state.stop != State::Stop::kNo ? "the sweep is being stopped" : "--max-trials is reached";
@@ -135,6 +152,7 @@ Json Core::status(Instant now) const {
                             {"repeat", state.table.repeat_of(reason.slot)},
                             {"why", state.open && !state.may_start() ? stopped : reason.why}});
   }
+  json["waits"] = waits_json(state);
   json["skipped"] = Json::array();
   for (const KindOfTrial& kind : state.kinds) {
     if (kind.why.empty()) continue;
@@ -207,7 +225,7 @@ void Core::check_invariants() const {
     if (table.slot(slot).state != SlotState::kWaiting) continue;
     waiting += state.kind(slot).fate == KindOfTrial::Fate::kRuns;
   }
-  BATCHSWEEP_ASSERT(waiting == state.scheduler.waiting() + state.set_aside);
+  BATCHSWEEP_ASSERT(waiting == state.scheduler.waiting());
 }
 
 }  // namespace batchsweep::orchestrator

@@ -5,27 +5,32 @@
 
 namespace batchsweep::orchestrator {
 
-void ExpectedTime::Seen::add(double duration_s) {
-  ++count;
-  sum_s += duration_s;
-  longest_s = std::max(longest_s, duration_s);
+void ExpectedTime::learn(FamilyId family, double work, double duration_s) {
+  if (families_.size() <= family) families_.resize(family + 1);
+  for (Line* line : {&families_[family], &all_}) {
+    ++line->count;
+    line->x += work;
+    line->y += duration_s;
+    line->xx += work * work;
+    line->xy += work * duration_s;
+  }
 }
 
-void ExpectedTime::add(KindId kind, double duration_s) {
-  if (kinds_.size() <= kind) kinds_.resize(kind + 1);
-  kinds_[kind].add(duration_s);
-  all_.add(duration_s);
+std::optional<double> ExpectedTime::mean() const {
+  return all_.count > 0 ? std::optional(all_.y / all_.count) : std::nullopt;
 }
 
-std::optional<double> ExpectedTime::mean_s(KindId kind) const {
-  const Seen& seen = kind < kinds_.size() && kinds_[kind].count > 0 ? kinds_[kind] : all_;
-  if (seen.count == 0) return std::nullopt;
-  return seen.sum_s / static_cast<double>(seen.count);
-}
-
-double ExpectedTime::at_most_s(KindId kind, double limit_s) const {
-  if (kind >= kinds_.size() || kinds_[kind].count == 0) return limit_s;
-  return std::min(limit_s, 2 * kinds_[kind].longest_s);
+std::optional<double> ExpectedTime::of(FamilyId family, double work) const {
+  if (!knows(family)) return std::nullopt;
+  const Line& line = families_[family];
+  const double mean_x = line.x / line.count, mean_y = line.y / line.count;
+  const double variance = line.xx / line.count - mean_x * mean_x;
+  if (variance <= 1e-9 * mean_x * mean_x)
+    return mean_x > 0 ? mean_y * std::max(1.0, work / mean_x) : mean_y;
+  const double slope = (line.xy / line.count - mean_x * mean_y) / variance;
+  if (slope <= 0) return mean_y;
+  const double at_zero = mean_y - slope * mean_x;
+  return at_zero >= 0 ? at_zero + slope * work : line.xy / line.xx * work;
 }
 
 }  // namespace batchsweep::orchestrator

@@ -35,6 +35,7 @@ void fill_what(results::TrialRecord& row, const sweeps::TrialSpec& asked) {
   row.world_size = spec.world_size;
   row.num_nodes = spec.num_nodes;
   row.placement = spec.placement;
+  row.pinned_to = spec.pinned_to;
   row.optimizer = spec.optimizer.value_or("");
   row.memory_format = spec.memory_format;
   row.sequence_length = number(spec.sequence_length);

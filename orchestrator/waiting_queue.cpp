@@ -3,12 +3,20 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "base/check.hpp"
 
 namespace batchsweep::orchestrator {
+namespace {
 
-void WaitingQueue::add(QueuedTrial trial) {
+constexpr std::uint32_t kTaken = std::numeric_limits<std::uint32_t>::max();
+constexpr int kLookedAt = 64;
+
+}  // namespace
+
+void WaitingQueue::add(const QueuedTrial& trial) {
+  work_sum_ += trial.work;
   if (!sealed_) {
     bulk_.push_back(trial);
     return;
@@ -23,32 +31,80 @@ void WaitingQueue::seal() {
   if (!std::ranges::is_sorted(bulk_)) std::ranges::sort(bulk_);
 }
 
+// The first place from this one on that was not taken. Shortens the way for the next who comes.
+std::size_t WaitingQueue::skip(std::size_t place) {
+  std::size_t end = place;
+  while (end < bulk_.size() && bulk_[end].slot == kTaken) end = bulk_[end].position;
+  while (place < end) {
+    const std::size_t next = bulk_[place].position;
+    bulk_[place].position = static_cast<std::uint32_t>(end);
+    place = next;
+  }
+  return end;
+}
+
 QueuedTrial WaitingQueue::front() {
   BATCHSWEEP_ASSERT(!empty());
   seal();
-  if (taken_ == bulk_.size()) return later_.front();
-  if (later_.empty()) return bulk_[taken_];
-  return std::min(bulk_[taken_], later_.front());
+  begin_ = skip(begin_);
+  if (begin_ == bulk_.size()) return later_.front();
+  if (later_.empty()) return bulk_[begin_];
+  return std::min(bulk_[begin_], later_.front());
 }
 
-std::uint32_t WaitingQueue::pop() {
+QueuedTrial WaitingQueue::pop() {
   const QueuedTrial trial = front();
-  if (taken_ < bulk_.size() && bulk_[taken_] == trial) {
-    ++taken_;
-  } else {
-    std::ranges::pop_heap(later_, std::greater<>());
-    later_.pop_back();
+  if (begin_ < bulk_.size() && bulk_[begin_] == trial) {
+    take(begin_);
+    return trial;
   }
-  return trial.slot;
+  std::ranges::pop_heap(later_, std::greater<>());
+  later_.pop_back();
+  work_sum_ = empty() ? 0 : work_sum_ - trial.work;
+  return trial;
+}
+
+void WaitingQueue::take(std::size_t place) {
+  QueuedTrial& trial = bulk_[place];
+  BATCHSWEEP_ASSERT(trial.slot != kTaken);
+  trial.slot = kTaken;
+  trial.position = static_cast<std::uint32_t>(place + 1);
+  ++taken_;
+  work_sum_ = empty() ? 0 : work_sum_ - trial.work;
+}
+
+std::optional<std::size_t> WaitingQueue::find(const Fits& fits, bool by_work) {
+  if (empty()) return std::nullopt;
+  const std::uint32_t level = front().level;
+  if (begin_ == bulk_.size() || bulk_[begin_].level != level) return std::nullopt;
+  if (by_work) {
+    const auto first = bulk_.begin() + static_cast<std::ptrdiff_t>(begin_);
+    const auto found = std::partition_point(first, bulk_.end(), [&](const QueuedTrial& trial) {
+      return trial.level == level && !fits(trial.work);
+    });
+    const std::size_t place = skip(static_cast<std::size_t>(found - bulk_.begin()));
+    const bool found_one =
+        place < bulk_.size() && bulk_[place].level == level && fits(bulk_[place].work);
+    return found_one ? std::optional(place) : std::nullopt;
+  }
+  std::size_t place = begin_;
+  for (int looked = 0; looked < kLookedAt; ++looked) {
+    if (place == bulk_.size() || bulk_[place].level != level) return std::nullopt;
+    if (fits(bulk_[place].work)) return place;
+    place = skip(place + 1);
+  }
+  return std::nullopt;
 }
 
 std::vector<QueuedTrial> WaitingQueue::first(std::size_t most) const {
   std::vector<QueuedTrial> trials = later_;
-  const auto begin = bulk_.begin() + static_cast<std::ptrdiff_t>(taken_);
-  const auto end = sealed_
-                       ? begin + static_cast<std::ptrdiff_t>(std::min(most, bulk_.size() - taken_))
-                       : bulk_.end();
-  trials.insert(trials.end(), begin, end);
+  const std::size_t wanted = most + later_.size();
+  for (std::size_t place = begin_; place < bulk_.size();) {
+    const QueuedTrial& trial = bulk_[place];
+    if (sealed_ && trials.size() >= wanted) break;
+    if (trial.slot != kTaken) trials.push_back(trial);
+    place = trial.slot == kTaken ? trial.position : place + 1;
+  }
   const auto middle = trials.begin() + static_cast<std::ptrdiff_t>(std::min(most, trials.size()));
   std::partial_sort(trials.begin(), middle, trials.end());
   trials.erase(middle, trials.end());

@@ -114,14 +114,6 @@ SimulatedCluster::~SimulatedCluster() = default;
 
 int SimulatedCluster::agents() const { return static_cast<int>(state_->agents.size()); }
 
-std::vector<std::string> SimulatedCluster::device_types(const sweeps::SweepSpec& sweep) {
-  std::set<std::string> types;
-  for (const protocol::Register& registration : simulated_nodes(sweep)) {
-    for (const protocol::DeviceOffer& offer : registration.devices) types.insert(offer.type);
-  }
-  return {types.begin(), types.end()};
-}
-
 void SimulatedCluster::execute(const Send& command, Instant now) {
   state_->now = std::max(state_->now, now);
   if (command.agent >= 0 && command.agent < agents()) state_->obey(command.agent, command.message);

@@ -25,8 +25,6 @@ class SimulatedCluster {
   ~SimulatedCluster();
 
   [[nodiscard]] int agents() const;
-  // Device types present, for gpu = "all".
-  [[nodiscard]] static std::vector<std::string> device_types(const sweeps::SweepSpec& sweep);
   void execute(const Send& command, Instant now);
   void give_up(protocol::PeerId agent);
   // The next event and its time; nullopt when nothing will happen any more. Virtual time jumps

@@ -38,6 +38,7 @@ class SeenDevices {
   void note(const TrialRecord& trial);
   // A device that a running sweep has.
   void note_device(const std::string& type, const std::string& host, const std::string& uuid);
+  [[nodiscard]] bool empty() const { return types_.empty(); }
   [[nodiscard]] sweeps::Grid grid_of(const sweeps::SweepSpec& sweep) const;
 
  private:

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "orchestrator/simulate/simulated_devices.hpp"
+#include "sweeps/trial_spec_json.hpp"
+
 namespace batchsweep::orchestrator {
 namespace {
 
@@ -48,6 +51,7 @@ PlayedSweep::PlayedSweep(const sweeps::SweepSpec& sweep, const sweeps::Grid& gri
                          CoreOptions options)
     : sweep_(sweep),
       journal_(journal),
+      nodes_(simulated_nodes(sweep)),
       cluster_(sweep, grid),
       core_(sweep, grid, journal.recorded(), with_agents(std::move(options), cluster_)) {}
 
@@ -129,6 +133,7 @@ void PlayedSweep::started(protocol::PeerId agent, const protocol::StartRanks& me
   EXPECT_TRUE(journal_.started[pair_of(message.key)].contains(message.key.attempt))
       << "started before it was noted";
   EXPECT_FALSE(given_up_.contains(agent)) << "started on an agent that was given up";
+  check_place(agent, message);
   for (const protocol::RankLaunch& rank : message.ranks) {
     const auto [entry, fresh] =
         in_use_.emplace(std::pair(agent, rank.device), std::pair(message.key, rank.rank));
@@ -139,6 +144,26 @@ void PlayedSweep::started(protocol::PeerId agent, const protocol::StartRanks& me
   for (const auto& [device, rank] : in_use_) {
     EXPECT_TRUE(device.first != agent || rank.first == message.key)
         << "an exclusive trial has a neighbour";
+  }
+}
+
+// Pinned trials run where they are pinned to, and each node has equally many ranks where a number
+// of nodes was asked for.
+void PlayedSweep::check_place(protocol::PeerId agent, const protocol::StartRanks& message) const {
+  const sweeps::TrialSpec spec = sweeps::trial_spec_from_json(message.input.at("spec"));
+  const protocol::Register& node = nodes_.at(static_cast<std::size_t>(agent));
+  if (spec.placement == "each-node") {
+    EXPECT_EQ(node.host.hostname, spec.pinned_to);
+  }
+  for (const protocol::RankLaunch& rank : message.ranks) {
+    const protocol::DeviceOffer& device = node.devices.at(static_cast<std::size_t>(rank.device));
+    EXPECT_EQ(device.type, spec.gpu);
+    if (spec.placement == "each-device") {
+      EXPECT_EQ(device.uuid, spec.pinned_to);
+    }
+  }
+  if (spec.num_nodes != "min") {
+    EXPECT_EQ(std::ssize(message.ranks) * std::stoll(spec.num_nodes), spec.world_size);
   }
 }
 

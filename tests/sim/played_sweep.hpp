@@ -59,11 +59,13 @@ class PlayedSweep {
  private:
   void execute(const Command& command);
   void started(protocol::PeerId agent, const protocol::StartRanks& message);
+  void check_place(protocol::PeerId agent, const protocol::StartRanks& message) const;
   void ended(const Event& event);
   bool sync();
 
   const sweeps::SweepSpec& sweep_;
   Journal& journal_;
+  std::vector<protocol::Register> nodes_;
   SimulatedCluster cluster_;
   Core core_;
   Instant now_{};

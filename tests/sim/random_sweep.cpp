@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "orchestrator/simulate/simulated_devices.hpp"
 #include "sweeps/rehearsal.hpp"
 
 namespace batchsweep::orchestrator {
@@ -23,13 +24,23 @@ sweeps::DeclaredDevice device(const std::string& name, std::uint64_t memory_byte
   return declared;
 }
 
-std::int64_t largest_world(const sweeps::SweepSpec& sweep, const std::string& type) {
-  std::int64_t total = 0;
-  for (const sweeps::RehearsalNode& node : sweep.rehearsal->nodes) {
-    const auto found = node.devices.find(type);
-    if (found != node.devices.end()) total += found->second * node.count;
+// Worked out anew, from the nodes alone.
+bool could_hold(const sweeps::SweepSpec& sweep, const sweeps::TrialSpec& trial) {
+  std::int64_t total = 0, hosts_with_a_share = 0;
+  const std::int64_t nodes = trial.num_nodes == "min" ? 1 : std::stoll(trial.num_nodes);
+  for (const protocol::Register& node : simulated_nodes(sweep)) {
+    std::int64_t here = 0;
+    for (const protocol::DeviceOffer& offer : node.devices) {
+      here += offer.type == trial.gpu;
+      if (trial.placement == "each-device" && offer.uuid == trial.pinned_to) return true;
+    }
+    if (trial.placement == "each-node" && node.host.hostname == trial.pinned_to)
+      return here >= trial.world_size;
+    total += here;
+    hosts_with_a_share += here * nodes >= trial.world_size;
   }
-  return total;
+  if (trial.placement != "any") return false;
+  return trial.num_nodes == "min" ? total >= trial.world_size : hosts_with_a_share >= nodes;
 }
 
 std::uint64_t limit_of(const sweeps::SweepSpec& sweep, const std::string& type) {
@@ -93,11 +104,33 @@ RandomSweep::RandomSweep(std::uint64_t seed) : random(seed) {
   std::vector<std::string> types = {"small"};
   if (chance(0.7)) types.push_back("big");
   if (chance(0.2)) types.push_back("elsewhere");
+  std::vector<std::string> worlds = {"1"}, nodes = {"min"}, placements = {"any"};
+  if (chance(0.6)) worlds = {"1", "2", "3"};
+  if (chance(0.2)) {
+    worlds = {"2", "4"};
+    nodes = {"min", "2"};
+  } else if (chance(0.3)) {
+    placements = {"any", "each-node"};
+    if (worlds.size() == 1) placements.emplace_back("each-device");
+  }
   spec.grid = {{{{"gpu", types},
                  {"model", models},
-                 {"world_size", chance(0.6) ? std::vector<std::string>{"1", "2", "3"}
-                                            : std::vector<std::string>{"1"}},
+                 {"num_nodes", nodes},
+                 {"placement", placements},
+                 {"world_size", worlds},
                  {"batch_size", {"2", "8", "32"}}}}};
+}
+
+sweeps::PinTargets RandomSweep::targets() const {
+  sweeps::PinTargets targets;
+  for (const protocol::Register& node : simulated_nodes(spec)) {
+    for (const protocol::DeviceOffer& offer : node.devices) {
+      std::vector<std::string>& hosts = targets.hosts[offer.type];
+      if (hosts.empty() || hosts.back() != node.host.hostname) hosts.push_back(node.host.hostname);
+      targets.devices[offer.type].push_back(offer.uuid);
+    }
+  }
+  return targets;
 }
 
 std::vector<std::string> RandomSweep::present_types() const {
@@ -110,7 +143,7 @@ std::vector<std::string> RandomSweep::present_types() const {
 
 Outcome expected_outcome(const sweeps::SweepSpec& sweep, const sweeps::TrialSpec& trial,
                          std::int64_t attempt) {
-  if (largest_world(sweep, trial.gpu) < trial.world_size) return Outcome::kSkipped;
+  if (!could_hold(sweep, trial)) return Outcome::kSkipped;
   const sweeps::RehearsalRule& rule = *sweeps::matching_rule(*sweep.rehearsal, trial);
   const double needed = rule.memory_fixed_bytes +
                         rule.memory_per_sample_bytes * static_cast<double>(trial.batch_size);

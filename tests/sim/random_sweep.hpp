@@ -22,6 +22,7 @@ struct RandomSweep {
   [[nodiscard]] std::int64_t draw(std::int64_t from, std::int64_t to);
   [[nodiscard]] bool chance(double probability);
   [[nodiscard]] std::vector<std::string> present_types() const;
+  [[nodiscard]] sweeps::PinTargets targets() const;
 };
 
 // What an attempt ends as if nothing from outside meddles with it. A trial whose fault is

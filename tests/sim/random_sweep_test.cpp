@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random sweeps on random clusters with every fault there is, stopped and killed at random moments,
 // run again until nothing is left: each (trial, repeat) then has exactly one final row, with the
-// outcome that the rules say. A seed that fails stands in the test's name; BATCHSWEEP_SIM_SEEDS
-// sets how many are run (100).
+// outcome that the rules say. A seed that fails stands in the test's name and fails again alone
+// (--gtest_filter='*/SEED'). 100 of them; 1,000 with BATCHSWEEP_SOAK=1; or BATCHSWEEP_SIM_SEEDS.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,12 +19,14 @@ using results::Reason;
 
 std::uint64_t seeds() {
   const char* text = std::getenv("BATCHSWEEP_SIM_SEEDS");
-  return text == nullptr ? 100 : std::strtoull(text, nullptr, 10);
+  if (text != nullptr) return std::strtoull(text, nullptr, 10);
+  return std::getenv("BATCHSWEEP_SOAK") != nullptr ? 1000 : 100;
 }
 
 class RandomSweepTest : public testing::TestWithParam<std::uint64_t> {
  protected:
-  RandomSweepTest() : sweep_(GetParam()), grid_(sweep_.spec, sweep_.present_types()) {
+  RandomSweepTest()
+      : sweep_(GetParam()), grid_(sweep_.spec, sweep_.present_types(), sweep_.targets()) {
     agents_meddled_with_ = has_agent_killers(sweep_.spec);
   }
 
@@ -125,8 +127,9 @@ TEST_P(RandomSweepTest, EndsWithOneFinalRowForEachTrialAndRepeat) {
   for (std::size_t i = 0; i < grid_.size(); ++i) {
     const sweeps::TrialSpec trial = grid_.spec(i);
     for (std::int64_t repeat = 0; repeat < sweep_.spec.repeats; ++repeat) {
-      SCOPED_TRACE(fmt::format("{} {} batch {} ranks {} repeat {}", trial.gpu, trial.model,
-                               trial.batch_size, trial.world_size, repeat));
+      SCOPED_TRACE(fmt::format("{} {} batch {} ranks {} on {} nodes, {} {}, repeat {}", trial.gpu,
+                               trial.model, trial.batch_size, trial.world_size, trial.num_nodes,
+                               trial.placement, trial.pinned_to, repeat));
       check_rows(trial, journal_.rows[{grid_.id(i).value, repeat}]);
     }
   }

@@ -20,7 +20,7 @@
 
 namespace batchsweep::protocol {
 
-inline constexpr int kProtocolVersion = 3;  // bump with any change of a message
+inline constexpr int kProtocolVersion = 4;  // bump with any change of a message
 
 // One execution of one (trial, repeat).
 struct AttemptKey {

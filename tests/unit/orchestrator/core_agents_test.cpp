@@ -278,6 +278,7 @@ TEST_F(CoreTest, ViewsOnOnePhysicalDeviceAreUsedOneAtATime) {
 
 TEST_F(CoreTest, AnExclusiveTrialHasItsHostForItself) {
   sweep_.exclusive_host = true;
+  sweep_.order = sweeps::Order::kGrid;
   options_.agents_expected = 2;
   axes({{"gpu", {"small"}}, {"model", {"resnet18"}}, {"batch_size", {"1", "2", "3"}}});
   start_core();

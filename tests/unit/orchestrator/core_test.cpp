@@ -97,7 +97,7 @@ TEST_F(CoreTest, RefusesAnAgentOfAnotherBuildByName) {
   EXPECT_THAT(
       commands(),
       ElementsAre(
-          "say agent 1 on n1 is refused: it speaks protocol 99, the orchestrator 3: start the same "
+          "say agent 1 on n1 is refused: it speaks protocol 99, the orchestrator 4: start the same "
           "batchsweep on all hosts",
           "to 1: shutdown"));
 }
@@ -125,6 +125,7 @@ TEST_F(CoreTest, RefusesAnAgentThatSeesAnotherSweepFile) {
 
 TEST_F(CoreTest, RunsEverythingOnceBeforeAnythingIsRepeated) {
   sweep_.repeats = 2;
+  sweep_.order = sweeps::Order::kGrid;
   start_core();
   join(0, "n1", 1);
   completed(0, "b8");
@@ -360,31 +361,34 @@ TEST_F(CoreTest, BeginsAtMostMaxTrials) {
 
 TEST_F(CoreTest, StartsNothingThatWouldNotEndBeforeTheTimeIsUpAndThenStops) {
   sweep_.limits.time_s = 100;
-  options_.end_at = Instant{} + seconds(110);
+  options_.hard_end = Instant{} + seconds(110);
   axes({{"gpu", {"small"}}, {"model", {"resnet18"}}, {"batch_size", {"1", "2", "3", "4"}}});
   start_core();
   join(0, "n1", 1);
-  now_ += seconds(35);
+  now_ += seconds(10);
   completed(0, "b1");
-  now_ += seconds(5);
-  completed(0, "b2");
+  now_ += seconds(12);
+  completed(0, "b4");
   EXPECT_THAT(commands(), ElementsAre("to 0: welcome", "started b1:0:1", "to 0: start b1:0:1 0>0",
-                                      "record b1:0:1 completed, final", "started b2:0:1",
-                                      "to 0: start b2:0:1 0>0", "record b2:0:1 completed, final",
+                                      "record b1:0:1 completed, final", "started b4:0:1",
+                                      "to 0: start b4:0:1 0>0", "record b4:0:1 completed, final",
                                       "started b3:0:1", "to 0: start b3:0:1 0>0"))
-      << "b2 took 5 s, b1 35 s: twice the longest fits into the rest of 70 s";
-  now_ += seconds(1);
+      << "the smallest first, then the longest: by b1 at most 40 s, so twice that fits into 100 s";
+  now_ += seconds(58);
   completed(0, "b3");
   EXPECT_THAT(commands(), ElementsAre("record b3:0:1 completed, final"))
-      << "70 s do not fit into 69 s";
-  for (const char* trial : {"b1", "b2", "b3"}) recorded(trial);
+      << "b2 is expected to take 24 s, and 30 s are left";
+  EXPECT_THAT(
+      std::string(core_->status(now_)["next"][0]["why"]),
+      testing::StartsWith("would not surely end in time: expected 24 s, and 30 s are left"));
+  for (const char* trial : {"b1", "b4", "b3"}) recorded(trial);
   EXPECT_TRUE(core_->finished());
   EXPECT_TRUE(core_->work_left());
 }
 
 TEST_F(CoreTest, KillsWhatRunsWhenTheTimeIsUp) {
   sweep_.limits.time_s = 100;
-  options_.end_at = Instant{} + seconds(110);
+  options_.hard_end = Instant{} + seconds(110);
   axes({{"gpu", {"small"}}, {"model", {"resnet18"}}, {"batch_size", {"8"}}});
   start_core();
   join(0, "n1", 1);

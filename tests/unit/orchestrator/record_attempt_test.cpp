@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "orchestrator/expected_time.hpp"
 #include "orchestrator/start_message.hpp"
 #include "orchestrator/supported.hpp"
 
@@ -277,19 +276,6 @@ TEST(Supported, APrecisionNeedsItsCard) {
     EXPECT_EQ(!why_unsupported(line.precision, 1, line.device), line.works)
         << line.device.type << " " << line.precision;
   }
-}
-
-TEST(ExpectedTime, IsOfTheKindAndElseOfAll) {
-  ExpectedTime expected;
-  EXPECT_EQ(expected.mean_s(0), std::nullopt);
-  EXPECT_EQ(expected.at_most_s(0, 600), 600);
-  expected.add(1, 10);
-  expected.add(1, 20);
-  EXPECT_EQ(expected.mean_s(1), 15);
-  EXPECT_EQ(expected.mean_s(0), 15);
-  EXPECT_EQ(expected.at_most_s(1, 600), 40);
-  EXPECT_EQ(expected.at_most_s(1, 30), 30);
-  EXPECT_EQ(expected.at_most_s(0, 600), 600);
 }
 
 }  // namespace

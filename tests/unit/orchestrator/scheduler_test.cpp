@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "orchestrator/scheduler.hpp"
-
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <set>
 
 #include "orchestrator/waiting_queue.hpp"
+#include "tests/unit/orchestrator/scheduler_stage.hpp"
 
 namespace batchsweep::orchestrator {
 namespace {
@@ -14,48 +12,10 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Slots and devices are numbers; a placement reads "slot: device device".
-class Stage {
- public:
-  explicit Stage(SchedulerOptions options = {}) : scheduler(options) {}
-
-  // So many devices of a type on a host; units are their own.
-  void host(std::size_t host, const std::string& type, int count) {
-    for (int i = 0; i < count; ++i, ++devices)
-      scheduler.add_device({.id = devices, .type = type, .host = host, .unit = devices});
-  }
-  KindId kind(std::int64_t world_size, const std::string& type = "small", bool exclusive = false) {
-    return scheduler.add_kind({.gpu = type, .world_size = world_size, .exclusive_host = exclusive});
-  }
-  void wait(KindId kind, std::initializer_list<SlotId> slots, Urgency urgency = Urgency::kNormal) {
-    for (const SlotId slot : slots)
-      scheduler.add({.slot = slot, .kind = kind, .repeat = 0, .urgency = urgency});
-  }
-  void release(std::initializer_list<DeviceId> ids) {
-    for (const DeviceId id : ids) scheduler.release(id);
-  }
-  std::vector<std::string> place() {
-    std::vector<std::string> lines;
-    while (const auto placement = scheduler.place()) {
-      lines.push_back(fmt::format("{}: {}", placement->slot, fmt::join(placement->devices, " ")));
-    }
-    return lines;
-  }
-  std::vector<std::string> explain(std::size_t most = 10) {
-    std::vector<std::string> lines;
-    for (const WaitingReason& reason : scheduler.explain(most))
-      lines.push_back(fmt::format("{}: {}", reason.slot, reason.why));
-    return lines;
-  }
-
-  Scheduler scheduler;
-  DeviceId devices = 0;
-};
-
 TEST(Scheduler, FillsDevicesInTheOrderOfTheGrid) {
   Stage stage;
   stage.host(0, "small", 2);
-  const KindId one = stage.kind(1);
+  const ShapeId one = stage.kind(1);
   stage.wait(one, {7, 3, 5});
   EXPECT_THAT(stage.place(), ElementsAre("3: 0", "5: 1"));
   EXPECT_THAT(stage.place(), IsEmpty());
@@ -93,11 +53,11 @@ TEST(Scheduler, GridTakesTheFirstThatFits) {
 
 TEST(Scheduler, RepeatsComeAfterEverythingElseAndRetriesAfterThat) {
   Stage stage({.order = sweeps::Order::kGrid});
-  const KindId one = stage.kind(1);
-  stage.scheduler.add({.slot = 1, .kind = one, .repeat = 0, .urgency = Urgency::kSuspect});
-  stage.scheduler.add({.slot = 2, .kind = one, .repeat = 0, .urgency = Urgency::kAgain});
-  stage.scheduler.add({.slot = 3, .kind = one, .repeat = 1});
-  stage.scheduler.add({.slot = 4, .kind = one, .repeat = 0});
+  const ShapeId one = stage.kind(1);
+  stage.scheduler.add({.slot = 1, .shape = one, .repeat = 0, .urgency = Urgency::kSuspect});
+  stage.scheduler.add({.slot = 2, .shape = one, .repeat = 0, .urgency = Urgency::kAgain});
+  stage.scheduler.add({.slot = 3, .shape = one, .repeat = 1});
+  stage.scheduler.add({.slot = 4, .shape = one, .repeat = 0});
   stage.host(0, "small", 4);
   EXPECT_THAT(stage.place(), ElementsAre("4: 0", "3: 1", "2: 2", "1: 3"));
 }
@@ -106,10 +66,10 @@ TEST(Scheduler, ShufflesBySeedAndRunsEachOnce) {
   const auto order = [](std::uint64_t seed) {
     Stage stage({.order = sweeps::Order::kShuffled, .seed = seed});
     stage.host(0, "small", 50);
-    const KindId one = stage.kind(1);
+    const ShapeId one = stage.kind(1);
     for (SlotId slot = 0; slot < 50; ++slot) stage.wait(one, {slot});
     std::vector<SlotId> slots;
-    while (const auto placement = stage.scheduler.place()) slots.push_back(placement->slot);
+    while (const auto placement = stage.scheduler.place(0)) slots.push_back(placement->slot);
     return slots;
   };
   const std::vector<SlotId> first = order(1);
@@ -125,11 +85,12 @@ TEST(Scheduler, RanksOfATrialLieOnOneHost) {
   stage.host(1, "small", 2);
   stage.wait(stage.kind(1), {1});
   EXPECT_THAT(stage.place(), ElementsAre("1: 0"));
-  const KindId two = stage.kind(2);
+  const ShapeId two = stage.kind(2);
   stage.wait(two, {2, 3});
   EXPECT_THAT(stage.place(), ElementsAre("2: 2 3"));
   EXPECT_THAT(stage.explain(),
-              ElementsAre("3: needs 2 x small on one host, at most 1 are free together"));
+              ElementsAre("3: 1 of 2 devices kept for it on n0 are free, the last is expected in "
+                          "30 min at the latest"));
   stage.release({0});
   EXPECT_THAT(stage.place(), ElementsAre("3: 0 1"));
 }
@@ -143,7 +104,8 @@ TEST(Scheduler, RanksLieOnSeveralHostsOnlyWhereNoHostIsLargeEnough) {
   stage.wait(stage.kind(2), {2});
   EXPECT_THAT(stage.place(), ElementsAre("1: 0 1 2 3"));
   EXPECT_THAT(stage.explain(),
-              ElementsAre("2: needs 2 x small on one host, at most 1 are free together"));
+              ElementsAre("2: 0 of 2 devices kept for it on n0 are free, the last is expected in "
+                          "30 min at the latest"));
   stage.release({0, 1, 2, 3});
   EXPECT_THAT(stage.place(), ElementsAre("2: 0 1"));
   stage.wait(stage.kind(3), {3});
@@ -161,7 +123,10 @@ TEST(Scheduler, ATrialWaitsForTheFewestHostsThatCouldHoldIt) {
   EXPECT_THAT(stage.place(), ElementsAre("1: 0"));
   stage.wait(stage.kind(4), {2});
   EXPECT_THAT(stage.place(), IsEmpty()) << "free are 2 + 1 + 1 + 1, but two hosts could hold it";
-  EXPECT_THAT(stage.explain(), ElementsAre("2: needs 4 x small on 2 hosts, 5 are free"));
+  EXPECT_THAT(
+      stage.explain(),
+      ElementsAre("2: 3 of 4 devices kept for it on n1, n0 are free, the last is expected in "
+                  "30 min at the latest"));
   stage.release({0});
   EXPECT_THAT(stage.place(), ElementsAre("2: 0 1 2 3"));
 }
@@ -180,8 +145,8 @@ TEST(Scheduler, TypesNeverMix) {
 
 TEST(Scheduler, OfTheViewsOnOneUnitOneIsUsedAtATime) {
   Stage stage;
-  stage.scheduler.add_device({.id = 0, .type = "small", .host = 0, .unit = 9});
-  stage.scheduler.add_device({.id = 1, .type = "big", .host = 0, .unit = 9});
+  stage.scheduler.add_device({.id = 0, .type = "small", .host = 0, .unit = 9, .host_name = "n0"});
+  stage.scheduler.add_device({.id = 1, .type = "big", .host = 0, .unit = 9, .host_name = "n0"});
   stage.wait(stage.kind(1, "small"), {1});
   stage.wait(stage.kind(1, "big"), {2});
   EXPECT_THAT(stage.place(), ElementsAre("1: 0"));
@@ -197,7 +162,7 @@ TEST(Scheduler, AnExclusiveTrialTakesAnIdleHostAndLetsNobodyIn) {
   stage.host(1, "small", 2);
   stage.wait(stage.kind(1), {1});
   EXPECT_THAT(stage.place(), ElementsAre("1: 0"));
-  const KindId alone = stage.kind(1, "small", true);
+  const ShapeId alone = stage.kind(1, "small", true);
   stage.wait(alone, {2, 3});
   EXPECT_THAT(stage.place(), ElementsAre("2: 2"));
   stage.wait(0, {4, 5});
@@ -208,7 +173,8 @@ TEST(Scheduler, AnExclusiveTrialTakesAnIdleHostAndLetsNobodyIn) {
   stage.release({0});
   EXPECT_THAT(stage.place(), IsEmpty());
   EXPECT_THAT(stage.explain(),
-              ElementsAre("3: waits for a host with 1 x small that nothing else runs on"));
+              ElementsAre("3: 1 of 2 devices kept for it on n0 are free, the last is expected in "
+                          "30 min at the latest"));
   stage.release({1});
   EXPECT_THAT(stage.place(), ElementsAre("3: 0"));
   stage.release({2});
@@ -218,7 +184,7 @@ TEST(Scheduler, AnExclusiveTrialTakesAnIdleHostAndLetsNobodyIn) {
 TEST(Scheduler, ARemovedDeviceStaysOutWhenItComesBack) {
   Stage stage;
   stage.host(0, "small", 2);
-  const KindId two = stage.kind(2);
+  const ShapeId two = stage.kind(2);
   stage.wait(two, {1, 2});
   EXPECT_THAT(stage.place(), ElementsAre("1: 0 1"));
   stage.scheduler.remove_device(1);
@@ -241,17 +207,19 @@ TEST(Scheduler, ExplainsTheFirstOnesOfAllKindsInOrder) {
 
 TEST(WaitingQueue, MixesWhatComesBackIntoWhatWaits) {
   WaitingQueue queue;
-  for (const std::uint64_t key : {30u, 10u, 50u}) queue.add({key, static_cast<std::uint32_t>(key)});
-  EXPECT_EQ(queue.pop(), 10u);
-  queue.add({20, 20});
-  queue.add({60, 60});
-  queue.add({5, 5});
+  const auto add = [&](std::uint32_t position) {
+    queue.add({.level = 0, .rank = 0, .position = position, .slot = position, .work = 2});
+  };
+  for (const std::uint32_t position : {30u, 10u, 50u}) add(position);
+  EXPECT_EQ(queue.pop().slot, 10u);
+  for (const std::uint32_t position : {20u, 60u, 5u}) add(position);
   EXPECT_EQ(queue.size(), 5u);
+  EXPECT_EQ(queue.work_sum(), 10);
   std::vector<std::uint32_t> first;
   for (const QueuedTrial& trial : queue.first(3)) first.push_back(trial.slot);
   EXPECT_THAT(first, ElementsAre(5, 20, 30));
   std::vector<std::uint32_t> rest;
-  while (!queue.empty()) rest.push_back(queue.pop());
+  while (!queue.empty()) rest.push_back(queue.pop().slot);
   EXPECT_THAT(rest, ElementsAre(5, 20, 30, 50, 60));
 }
 
