@@ -6,7 +6,7 @@ from bench import FIGURES, ROOT
 
 TITLES = {"trials": "Cost of a trial", "scale": "Large sweeps and idle processes", "start": "Start of a trial",
           "allocator": "The CPU allocator", "against_pytorch": "Training against PyTorch", "ddp": "Several ranks against PyTorch", "jpeg": "JPEG images",
-          "from_nothing": "From nothing"}
+          "from_nothing": "From nothing", "schedule": "Scheduling"}
 
 HEAD = """# Performance
 
