@@ -80,7 +80,7 @@ void OrchestratorSide::begin(Instant now) {
   joined_.clear();
 }
 
-bool OrchestratorSide::advance(Instant now) {
+bool OrchestratorSide::advance(Instant now, bool inbox_empty) {
   sent_ = false;
   if (setup_.core == nullptr) {
     const bool all_here = joined_.size() + refused_.size() == static_cast<std::size_t>(transport_.size());
@@ -90,7 +90,7 @@ bool OrchestratorSide::advance(Instant now) {
   look_at_the_time(now);
   if (now >= next_tick_) {
     next_tick_ = now + kTick;
-    execute(setup_.core->handle(orchestrator::Tick{}, now), now);
+    execute(setup_.core->handle(orchestrator::Tick{inbox_empty}, now), now);
   }
   execute(setup_.recorder->sync(*setup_.core, now), now);
   setup_.store->poll(now);

@@ -17,8 +17,8 @@ class OrchestratorSide {
  public:
   OrchestratorSide(RunSetup& setup, protocol::Transport& transport, Instant now);
   void receive(protocol::PeerId from, std::string_view bytes, Instant now);
-  // Once the inbox is empty: time passes, what is pending becomes durable, the file is published. True if anything was sent.
-  bool advance(Instant now);
+  // Time passes, what is pending becomes durable, the file is published. True if anything was sent.
+  bool advance(Instant now, bool inbox_empty);
   void stop(StopWish wish, Instant now);
   [[nodiscard]] bool finished(Instant now) const;
   [[nodiscard]] bool started() const { return setup_.core != nullptr; }

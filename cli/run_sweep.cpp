@@ -21,6 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr double kCloseSeconds = 5;
+// However many agents talk, all of them shall hear a heartbeat in between.
+constexpr int kMostAtOnce = 256;
 
 // How long to sleep: descriptors wake us at once, MPI messages do not.
 Duration nap(const protocol::Transport& transport, bool busy, Duration until_deadline) {
@@ -69,7 +71,10 @@ ExitCode orchestrate(RunSetup& setup, protocol::Transport& transport, StopSignal
   AgentSide agent(transport, setup.options);
   while (!orchestrator.finished(clock.now())) {
     bool awake = false;
-    while (std::optional<protocol::Incoming> incoming = transport.receive()) {
+    int taken = 0;
+    for (; taken < kMostAtOnce; ++taken) {
+      const std::optional<protocol::Incoming> incoming = transport.receive();
+      if (!incoming) break;
       if (incoming->to == protocol::Role::kAgent) {
         agent.handle(incoming->bytes, clock.now());
       } else {
@@ -79,7 +84,7 @@ ExitCode orchestrate(RunSetup& setup, protocol::Transport& transport, StopSignal
     }
     if (const std::optional<StopWish> wish = signals.take()) orchestrator.stop(*wish, clock.now());
     awake |= agent.advance(clock.now());
-    awake |= orchestrator.advance(clock.now());
+    awake |= orchestrator.advance(clock.now(), taken < kMostAtOnce);
     if (awake) continue;
     wait_for_any(with_signals(agent.descriptors(), signals),
                  nap(transport, orchestrator.busy(), agent.until_next_deadline(clock.now())));

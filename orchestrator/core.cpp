@@ -141,11 +141,11 @@ void Core::State::on(protocol::PeerId agent, const protocol::RendezvousOpened& m
   }
 }
 
-void Core::State::on(const Tick&) {
+void Core::State::on(const Tick& event) {
   if (!open) open_if_complete();
   if (!open) return;
   beat();
-  give_up_silent_agents();
+  if (event.inbox_empty) give_up_silent_agents();
   conclude_overdue();
   if (options.hard_end && now >= *options.hard_end && stop != Stop::kNow) {
     say("the time is up: what runs is stopped");

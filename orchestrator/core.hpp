@@ -29,7 +29,9 @@ struct AgentSaid {  // Beat, RankProgress, RankEnded
   protocol::PeerId agent = 0;
   protocol::AgentMessage message;
 };
-struct Tick {};  // time passes; sent at least every 100 ms, after the inbox was drained
+struct Tick {  // time passes; sent at least every 100 ms
+  bool inbox_empty = true;  // nobody's silence is judged while what was said may still wait there
+};
 struct Recorded {  // the record that was asked for is durable
   protocol::AttemptKey key;
 };

@@ -338,5 +338,20 @@ TEST_F(CoreTest, TheMostNeighboursCountNotTheLast) {
   (void)commands();
 }
 
+TEST_F(CoreTest, NobodysSilenceIsJudgedWhileTheInboxIsNotEmpty) {
+  options_.agents_expected = 2;
+  start_core();
+  join(0, "n1", 1);
+  join(1, "n2", 1);
+  for (int i = 0; i < 20; ++i) {
+    now_ += seconds(0.5);
+    say(0, protocol::Beat{});
+    feed(Tick{.inbox_empty = false});
+  }
+  EXPECT_THAT(commands(), testing::Not(testing::Contains("give up 1")));
+  tick(0.1);
+  EXPECT_THAT(commands(), testing::Contains("give up 1"));
+}
+
 }  // namespace
 }  // namespace batchsweep::orchestrator
