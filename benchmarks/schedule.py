@@ -85,10 +85,11 @@ def resident(pid):
 
 
 def orchestrator_of(mpirun):
-    """The process of MPI rank 0 below mpirun."""
-    for pid in map(int, open(f"/proc/{mpirun}/task/{mpirun}/children").read().split()):
-        if b"OMPI_COMM_WORLD_RANK=0\0" in open(f"/proc/{pid}/environ", "rb").read():
-            return pid
+    """The process of MPI rank 0 below mpirun, whichever of its threads started it."""
+    for task in os.listdir(f"/proc/{mpirun}/task"):
+        for pid in map(int, open(f"/proc/{mpirun}/task/{task}/children").read().split()):
+            if b"OMPI_COMM_WORLD_RANK=0\0" in open(f"/proc/{pid}/environ", "rb").read():
+                return pid
     return None
 
 
@@ -103,9 +104,12 @@ class Watched:
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         sampler = threading.Thread(target=self.sample, args=(run,), daemon=True)
         sampler.start()
+        self.other = []
         for line in run.stderr:
             if " completed" in line:
                 self.times.append(time.monotonic())
+            elif "NULL_LAUNCHER" not in line:
+                self.other.append(line)
         self.code = run.wait()
         sampler.join()
 
@@ -127,7 +131,7 @@ def agents64(here):
         place.mkdir()
         run = Watched(place, 64, trials)
         if run.code != 0 or len(run.times) != trials:
-            raise SystemExit(f"64 agents: exit code {run.code}, {len(run.times)} trials announced")
+            raise SystemExit(f"64 agents: exit code {run.code}, {len(run.times)} trials announced\n" + "".join(run.other[:20]))
         rates.append((trials - 1) / (run.times[-1] - run.times[0]))
         after = [size for count, size in run.samples if count >= 1000 and size > 0]
         growths.append((max(after) - after[0]) / 2**20)
