@@ -11,9 +11,9 @@ from rehearsals import rehearsal
 
 class Clocks(Sandbox):
     def test_a_wall_clock_that_jumps_back_an_hour_changes_no_duration(self):
-        self.write("s.toml", rehearsal("g", {"gpu": "dev", "model": "m", "batch_size": list(range(1, 9))},
-                                       [{"memory": {"fixed": "1 MiB"}, "step": {"fixed": "10 ms"}}], {"dev": "1 GiB"}, {"timed_steps": 3},
-                                       mode="process"))
+        text = rehearsal("g", {"gpu": "dev", "model": "m", "batch_size": list(range(1, 9))},
+                         [{"memory": {"fixed": "1 MiB"}, "step": {"fixed": "10 ms"}}], {"dev": "1 GiB"}, {"timed_steps": 3}, mode="process")
+        self.write("s.toml", text.replace('name = "g"\n', 'name = "g"\norder = "grid"\n', 1))
         code, _, err = self.run_program("run", "s.toml", LD_PRELOAD=os.environ["FAILING_CALLS"], JUMPING_CLOCK="8", TZ="Asia/Kathmandu")
         self.assertEqual(code, 0, err)
         rows = sorted(self.rows("g.h5"), key=lambda row: row["sequence"])
