@@ -75,7 +75,10 @@ class RandomFaults(Victims, Sandbox):
         seeds = [int(os.environ["BATCHSWEEP_SEED"])] if "BATCHSWEEP_SEED" in os.environ else range(RUNS)
         for seed in seeds:
             with self.subTest(f"BATCHSWEEP_SEED={seed} repeats it"):
-                self.one_run(seed)
+                try:
+                    self.one_run(seed)
+                finally:
+                    self.kill_tagged()  # what a failed seed leaves must not fail the next ones
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import uuid
 
 import h5py
 
+from processes import processes_with
+
 BIN = pathlib.Path(os.environ["BATCHSWEEP_BIN"])
 PROGRAM = str(BIN / "batchsweep")
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
@@ -66,16 +68,7 @@ class Sandbox(unittest.TestCase):
 
     def tagged_processes(self):
         """Pids of living processes that carry this test's tag (zombies have no environment)."""
-        needle = f"BATCHSWEEP_TEST_TAG={self.tag}".encode()
-        pids = []
-        for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit():
-                try:
-                    if needle in (entry / "environ").read_bytes():
-                        pids.append(int(entry.name))
-                except OSError:
-                    pass
-        return pids
+        return processes_with("BATCHSWEEP_TEST_TAG", self.tag)
 
     def kill_tagged(self):
         for pid in self.tagged_processes():

@@ -15,6 +15,8 @@ import tempfile
 import time
 import uuid
 
+from processes import processes_with
+
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue", "scancel", "sinfo"]
 NODES = ["n1", "n2", "n3"]
 
@@ -91,20 +93,6 @@ def free_ports(count):
     finally:
         for each in sockets:
             each.close()
-
-
-def tagged(tag):
-    """Pids of living processes that were started with this tag, and their descendants' ones."""
-    needle = f"SLURM_TESTS_TAG={tag}".encode()
-    pids = []
-    for entry in pathlib.Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if needle in (entry / "environ").read_bytes():
-                    pids.append(int(entry.name))
-            except OSError:
-                pass
-    return pids
 
 
 def parent_of(pid):
@@ -234,7 +222,7 @@ class PrivateSlurm:
     def processes_on(self, node):
         """Tasks of jobs on the node, and the step daemons above them."""
         needle, found = f"\0SLURMD_NODENAME={node}\0".encode(), set()
-        for pid in tagged(self.tag):
+        for pid in processes_with("SLURM_TESTS_TAG", self.tag):
             try:
                 if needle in b"\0" + pathlib.Path(f"/proc/{pid}/environ").read_bytes() + b"\0":
                     found.add(pid)
@@ -279,7 +267,7 @@ class PrivateSlurm:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        for pid in set(tagged(self.tag)) - {os.getpid()}:
+        for pid in set(processes_with("SLURM_TESTS_TAG", self.tag)) - {os.getpid()}:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
